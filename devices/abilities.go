@@ -1,0 +1,71 @@
+package devices
+
+import "time"
+
+// As finds an ability of d, looking through wrappers: a wrapper has an
+// Unwrap method that returns the device it wraps.
+func As[T any](d Device) (T, bool) {
+	for {
+		if t, ok := d.(T); ok {
+			return t, true
+		}
+		u, ok := d.(interface{ Unwrap() Device })
+		if !ok {
+			var none T
+			return none, false
+		}
+		d = u.Unwrap()
+	}
+}
+
+// A HostMapper works on the host's own pages: zero-copy.
+type HostMapper interface {
+	// ImportHost makes mem a buffer of the device without copying it. mem
+	// starts at a page boundary, lies outside the Go heap and stays mapped
+	// until the buffer is freed. What the host wrote is visible to a launch
+	// after a Copy of kind SyncToDevice, what a launch wrote is visible to the
+	// host after SyncToHost. ErrUnsupported: this device cannot, for mem or at
+	// all; the caller copies instead.
+	ImportHost(mem []byte) (Buffer, error)
+}
+
+// A Divider cuts a device into sub-devices that share nothing of its compute
+// units.
+type Divider interface {
+	// Divide makes one device for each count of compute units. The sum must
+	// not exceed what the device has. The parts are closed before the whole.
+	Divide(counts []int) ([]Device, error)
+}
+
+// A PeerCopier reads another device's memory without the host.
+type PeerCopier interface {
+	// CanCopyFrom reports whether a Copy of kind DeviceToDevice on a queue of
+	// this device may name a Src buffer of the other device.
+	CanCopyFrom(other Device) bool
+}
+
+// A Replayer records a sequence of launches once and runs it many times at
+// the cost of one enqueue.
+type Replayer interface {
+	Record(launches []Launch) (Replay, error)
+}
+
+// A Replay is a recorded sequence of launches.
+type Replay interface {
+	Enqueue(q Queue, wait []Event) (Event, error)
+	Close() error
+}
+
+// A Reconfigurable device has to load an image before a kernel runs.
+type Reconfigurable interface {
+	// Loaded is the image that is loaded now, "" for none.
+	Loaded() string
+	// LoadTime is what loading the image of k takes.
+	LoadTime(k Kernel) time.Duration
+}
+
+// A Clocked device has a clock of its own that the runtime follows instead of
+// the host's (a simulated device).
+type Clocked interface {
+	Now() time.Duration
+}
