@@ -1,0 +1,7 @@
+//go:build !linux
+
+package cpu
+
+import "runtime"
+
+func systemBudget() (n int, warning string) { return runtime.NumCPU(), "" }
