@@ -1,0 +1,366 @@
+package partitioner
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/tandemrun/tandem/devices"
+)
+
+// never is the time of what does not happen.
+const never = time.Duration(math.MaxInt64)
+
+// setup is a checked problem with everything in it that planning looks up
+// again and again. It does not change once made.
+type setup struct {
+	*Problem
+	nd, nn    int // devices, nodes
+	resource  []int
+	resources int
+	node      []int           // by device
+	run       []time.Duration // [task·nd + device] launch and run; -1: refused
+	refused   []string        // why, same index
+	cheapest  []time.Duration // by task, shortest run
+	pred      [][]int
+	succ      [][]edge
+	writer    []int // by datum, -1: none
+	readers   []int // by datum, how many tasks read it
+	order     []int // a topological order
+	lat       []time.Duration
+	perByte   []float64       // nanoseconds
+	short     []time.Duration // by resource, shortest run of any task
+	moveLat   float64         // mean over pairs of devices on different nodes, ns
+	moveByte  float64
+	tight     []bool // by node: its memory cannot hold everything
+}
+
+// edge leads to a task that waits, for bytes of data or just so.
+type edge struct {
+	to    int
+	bytes int64
+}
+
+func prepare(p *Problem) (*setup, error) {
+	s := &setup{Problem: p, nd: len(p.Devices), nn: max(len(p.Nodes), 1)}
+	for _, check := range []func() error{s.checkDevices, s.checkData, s.checkTasks, s.link, s.sort} {
+		if err := check(); err != nil {
+			return nil, err
+		}
+	}
+	s.meanMoves()
+	s.findTight()
+	return s, nil
+}
+
+func invalid(format string, args ...any) error {
+	return fmt.Errorf(format+": %w", append(args, devices.ErrInvalid)...)
+}
+
+func (s *setup) checkDevices() error {
+	if s.nd == 0 && len(s.Tasks) > 0 {
+		return invalid("plan: %d tasks and no device", len(s.Tasks))
+	}
+	number := map[string]int{}
+	for i, d := range s.Devices {
+		if d.Node < 0 || d.Node >= s.nn {
+			return invalid("plan: device %q: memory node %d of %d", d.ID, d.Node, s.nn)
+		}
+		if d.Launch < 0 || d.Ready < 0 {
+			return invalid("plan: device %q: launch %v, ready %v: negative", d.ID, d.Launch, d.Ready)
+		}
+		name := d.Resource
+		if name == "" {
+			name = fmt.Sprintf("device %d", i)
+		}
+		n, ok := number[name]
+		if !ok {
+			n = len(number)
+			number[name] = n
+		}
+		s.resource = append(s.resource, n)
+		s.node = append(s.node, d.Node)
+	}
+	s.resources = len(number)
+	s.lat = make([]time.Duration, s.nn*s.nn)
+	s.perByte = make([]float64, s.nn*s.nn)
+	if s.Links == nil {
+		return nil
+	}
+	if len(s.Links) != s.nn {
+		return invalid("plan: links between %d nodes, but %d nodes", len(s.Links), s.nn)
+	}
+	for a, row := range s.Links {
+		if len(row) != s.nn {
+			return invalid("plan: node %d has links to %d nodes of %d", a, len(row), s.nn)
+		}
+		for b, l := range row {
+			if l.Latency < 0 || l.Bandwidth < 0 || math.IsNaN(l.Bandwidth) {
+				return invalid("plan: link %d to %d: latency %v, %g bytes/s", a, b, l.Latency, l.Bandwidth)
+			}
+			if a == b {
+				continue
+			}
+			s.lat[a*s.nn+b] = l.Latency
+			if l.Bandwidth > 0 {
+				s.perByte[a*s.nn+b] = 1e9 / l.Bandwidth
+			}
+		}
+	}
+	return nil
+}
+
+func (s *setup) checkData() error {
+	for i, d := range s.Data {
+		if d.Bytes < 0 {
+			return invalid("plan: datum %d %q: %d bytes", i, d.Name, d.Bytes)
+		}
+		for _, n := range d.Nodes {
+			if n < 0 || n >= s.nn {
+				return invalid("plan: datum %d %q: memory node %d of %d", i, d.Name, n, s.nn)
+			}
+		}
+	}
+	return nil
+}
+
+func (s *setup) checkTasks() error {
+	s.run = make([]time.Duration, len(s.Tasks)*s.nd)
+	s.refused = make([]string, len(s.run))
+	s.cheapest = make([]time.Duration, len(s.Tasks))
+	s.short = make([]time.Duration, s.resources)
+	for r := range s.short {
+		s.short[r] = never
+	}
+	for i := range s.Tasks {
+		t := &s.Tasks[i]
+		if len(t.Cost) != s.nd {
+			return invalid("plan: task %q: costs for %d devices of %d", t.Name, len(t.Cost), s.nd)
+		}
+		if err := s.checkSplit(t); err != nil {
+			return err
+		}
+		for _, d := range t.Devices {
+			if d < 0 || d >= s.nd {
+				return invalid("plan: task %q: device %d of %d", t.Name, d, s.nd)
+			}
+		}
+		needs := s.workingSet(t)
+		s.cheapest[i] = never
+		for d, c := range t.Cost {
+			if c.Run < 0 || c.Fixed < 0 || c.Spread < 0 || c.Run > never/4 {
+				return invalid("plan: task %q on %s: run %v, fixed %v, spread %v", t.Name, s.Devices[d].ID, c.Run, c.Fixed, c.Spread)
+			}
+			k := i*s.nd + d
+			why := c.Refused
+			if why == "" && len(t.Devices) > 0 && !slices.Contains(t.Devices, d) {
+				why = "not among the devices asked for"
+			}
+			if n := s.node[d]; why == "" && n < len(s.Nodes) && s.Nodes[n].Memory > 0 && needs > s.Nodes[n].Memory {
+				why = fmt.Sprintf("its data need %d bytes, the memory has %d", needs, s.Nodes[n].Memory)
+			}
+			if why != "" {
+				s.run[k], s.refused[k] = -1, why
+				continue
+			}
+			s.run[k] = s.Devices[d].Launch + c.Run
+			s.cheapest[i] = min(s.cheapest[i], s.run[k])
+			r := s.resource[d]
+			s.short[r] = min(s.short[r], s.run[k])
+		}
+		if s.cheapest[i] == never {
+			e := &PlanError{Task: t.Name}
+			for d := range s.Devices {
+				e.Tried = append(e.Tried, s.Devices[d].ID+": "+s.refused[i*s.nd+d])
+			}
+			return e
+		}
+	}
+	return nil
+}
+
+func (s *setup) checkSplit(t *Task) error {
+	if t.Split == nil {
+		return nil
+	}
+	if t.Split.Items < 0 || t.Split.Grain < 0 {
+		return invalid("plan: task %q: split of %d work-items in grains of %d", t.Name, t.Split.Items, t.Split.Grain)
+	}
+	if n := len(t.Split.Shares); n > 0 && n != s.nd {
+		return invalid("plan: task %q: shares for %d devices of %d", t.Name, n, s.nd)
+	}
+	return nil
+}
+
+// link connects tasks through their data and their After lists.
+func (s *setup) link() error {
+	s.writer = make([]int, len(s.Data))
+	s.readers = make([]int, len(s.Data))
+	for d := range s.writer {
+		s.writer[d] = -1
+	}
+	for i, t := range s.Tasks {
+		for _, d := range t.Writes {
+			if d < 0 || d >= len(s.Data) {
+				return invalid("plan: task %q writes datum %d of %d", t.Name, d, len(s.Data))
+			}
+			if s.writer[d] >= 0 {
+				return invalid("plan: datum %d %q is written by %q and by %q", d, s.Data[d].Name, s.Tasks[s.writer[d]].Name, t.Name)
+			}
+			if len(s.Data[d].Nodes) > 0 {
+				return invalid("plan: datum %d %q is there from the beginning and written by %q", d, s.Data[d].Name, t.Name)
+			}
+			s.writer[d] = i
+		}
+	}
+	s.pred = make([][]int, len(s.Tasks))
+	s.succ = make([][]edge, len(s.Tasks))
+	add := func(from, to int, bytes int64) {
+		// Several data between the same two tasks are one edge. Edges to a task
+		// are added one after another, so an old one is the last of its list.
+		if n := len(s.succ[from]); n > 0 && s.succ[from][n-1].to == to {
+			s.succ[from][n-1].bytes += bytes
+			return
+		}
+		s.succ[from] = append(s.succ[from], edge{to, bytes})
+		s.pred[to] = append(s.pred[to], from)
+	}
+	for i, t := range s.Tasks {
+		for _, r := range t.Reads {
+			if r.Datum < 0 || r.Datum >= len(s.Data) {
+				return invalid("plan: task %q reads datum %d of %d", t.Name, r.Datum, len(s.Data))
+			}
+			d := &s.Data[r.Datum]
+			if r.Lo < 0 || r.Hi < r.Lo || r.Hi > d.Bytes || r.Halo < 0 {
+				return invalid("plan: task %q reads bytes %d to %d (halo %d) of datum %q with %d", t.Name, r.Lo, r.Hi, r.Halo, d.Name, d.Bytes)
+			}
+			s.readers[r.Datum]++
+			w := s.writer[r.Datum]
+			if w < 0 {
+				continue
+			}
+			if w == i {
+				return invalid("plan: task %q reads datum %d %q that it writes itself", t.Name, r.Datum, d.Name)
+			}
+			lo, hi := r.span(d)
+			add(w, i, hi-lo)
+		}
+		for _, a := range t.After {
+			if a < 0 || a >= len(s.Tasks) {
+				return invalid("plan: task %q comes after task %d of %d", t.Name, a, len(s.Tasks))
+			}
+			add(a, i, 0)
+		}
+	}
+	return nil
+}
+
+// span is what a read covers of its datum, in bytes.
+func (r *Read) span(d *Datum) (lo, hi int64) {
+	if r.Lo == 0 && r.Hi == 0 {
+		return 0, d.Bytes
+	}
+	return r.Lo, r.Hi
+}
+
+// sort finds a topological order, or a cycle.
+func (s *setup) sort() error {
+	wait := make([]int, len(s.Tasks))
+	for i := range s.pred {
+		wait[i] = len(s.pred[i])
+	}
+	s.order = make([]int, 0, len(s.Tasks))
+	for i, w := range wait {
+		if w == 0 {
+			s.order = append(s.order, i)
+		}
+	}
+	for at := 0; at < len(s.order); at++ {
+		for _, e := range s.succ[s.order[at]] {
+			if wait[e.to]--; wait[e.to] == 0 {
+				s.order = append(s.order, e.to)
+			}
+		}
+	}
+	if len(s.order) == len(s.Tasks) {
+		return nil
+	}
+	// Walking backwards over tasks that still wait must come round.
+	at := slices.IndexFunc(wait, func(w int) bool { return w > 0 })
+	seen := map[int]int{}
+	var path []int
+	for {
+		if first, ok := seen[at]; ok {
+			path = path[first:]
+			break
+		}
+		seen[at] = len(path)
+		path = append(path, at)
+		at = s.pred[at][slices.IndexFunc(s.pred[at], func(q int) bool { return wait[q] > 0 })]
+	}
+	slices.Reverse(path)
+	e := &CycleError{}
+	for _, i := range path {
+		e.Tasks = append(e.Tasks, s.Tasks[i].Name)
+	}
+	return e
+}
+
+// meanMoves averages the links over pairs of devices on different nodes: the
+// mean communication cost of HEFT.
+func (s *setup) meanMoves() {
+	pairs := 0
+	for a := range s.Devices {
+		for b := range s.Devices {
+			if k := s.node[a]*s.nn + s.node[b]; s.node[a] != s.node[b] {
+				pairs++
+				s.moveLat += float64(s.lat[k])
+				s.moveByte += s.perByte[k]
+			}
+		}
+	}
+	if pairs > 0 {
+		s.moveLat /= float64(pairs)
+		s.moveByte /= float64(pairs)
+	}
+}
+
+// meanMove is the mean cost of moving bytes from one device to another, in ns.
+func (s *setup) meanMove(bytes int64) float64 {
+	if bytes <= 0 {
+		return 0
+	}
+	return s.moveLat + s.moveByte*float64(bytes)
+}
+
+// move is what moving bytes from node a to node b takes.
+func (s *setup) move(a, b int, bytes int64) time.Duration {
+	if a == b || bytes <= 0 {
+		return 0
+	}
+	k := a*s.nn + b
+	return s.lat[k] + time.Duration(math.Round(s.perByte[k]*float64(bytes)))
+}
+
+// findTight marks the nodes whose memory cannot hold everything at once.
+func (s *setup) findTight() {
+	s.tight = make([]bool, s.nn)
+	var all int64
+	largest := map[int]int64{}
+	for _, d := range s.Data {
+		if d.Buffer == 0 {
+			all += d.Bytes
+			continue
+		}
+		all += max(d.Bytes-largest[d.Buffer], 0)
+		largest[d.Buffer] = max(largest[d.Buffer], d.Bytes)
+	}
+	var scratch int64
+	for _, t := range s.Tasks {
+		scratch = max(scratch, t.Scratch)
+	}
+	for n := range s.Nodes {
+		s.tight[n] = s.Nodes[n].Memory > 0 && all+scratch*int64(s.nd) > s.Nodes[n].Memory
+	}
+}
