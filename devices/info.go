@@ -39,6 +39,7 @@ type Info struct {
 	MaxAlloc      int64      `json:"max_alloc_bytes"` // largest single buffer
 	LocalMemory   int64      `json:"local_memory_bytes"`
 	UnifiedMemory bool       `json:"unified_memory"` // shares the host's memory
+	HostCoherent  bool       `json:"host_coherent"`  // on imported host pages it needs no hand-over: it works through the host's own caches
 	BaseAlign     int        `json:"base_align_bytes,omitempty"`
 	FP64          bool       `json:"fp64"`
 	FP16          bool       `json:"fp16"`

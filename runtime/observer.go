@@ -58,8 +58,11 @@ type LaunchEvent struct {
 	Device string
 	Queue  string // "compute#0"
 	Range  devices.NDRange
-	Times  devices.Times
-	Err    error
+	// ZeroCopy is how many bytes of buffers the launch touched on the host's
+	// own pages, where a device with memory of its own would have copied.
+	ZeroCopy int64
+	Times    devices.Times
+	Err      error
 }
 
 // CopyEvent is one movement of bytes between two memories.
@@ -72,7 +75,7 @@ type CopyEvent struct {
 	Offset   int64  // bytes
 	Bytes    int64
 	From, To string // "host" or a device id
-	ZeroCopy bool   // nothing moved: the device works on the host's pages
+	ZeroCopy bool   // nothing moved: the host's pages changed hands
 	Device   string // whose queue did it
 	Queue    string // "upload#0"
 	Times    devices.Times

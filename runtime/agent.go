@@ -1,0 +1,423 @@
+package tandem
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tandemrun/tandem/devices"
+	"github.com/tandemrun/tandem/transfer"
+)
+
+// maxInFlight bounds what one queue of a device holds at once: enough to keep
+// it busy without a gap, little enough that cancelling drains soon.
+const maxInFlight = 64
+
+// watchEvery is how many commands of a queue share one completion callback.
+const watchEvery = 16
+
+// An agent feeds one device: one goroutine issues the ops that are ready on the
+// device's queues and retires those that are over. Drivers call completed from
+// their own threads, which only leaves a note; nothing polls.
+type agent struct {
+	session *Session
+	index   int // position in Session.agents
+	device  devices.Device
+	info    devices.Info
+	node    transfer.Node // the device's own memory
+	memory  *transfer.Memory
+
+	mu    sync.Mutex
+	ready []*op // issuable, in order
+	done  []*op // whose Complete has been called
+	look  []*op // that another device now waits for
+	stop  bool
+	wake  chan struct{} // holds a token while there is something to do
+
+	compute          []*agentQueue
+	upload, download *agentQueue
+	exited           chan struct{}
+	counters         counters
+	hung             atomic.Bool // a launch exceeded its time limit: the device is not used again
+
+	// Used by the agent's goroutine only.
+	wait  []devices.Event
+	timer *time.Timer
+}
+
+// agentQueue is one queue of the device and what is on it.
+type agentQueue struct {
+	queue     devices.Queue
+	name      string
+	issued    []*op // in order; [head:] are not retired yet
+	head      int
+	unwatched int           // ops issued since the last one that has a Notify
+	since     time.Duration // when the op at head came to be first
+}
+
+func (q *agentQueue) inFlight() int { return len(q.issued) - q.head }
+
+// newAgent opens the device's queues and starts the goroutine.
+func newAgent(s *Session, index int, d devices.Device, limit int64) (*agent, error) {
+	info := d.Info()
+	a := &agent{session: s, index: index, device: d, info: info, node: transfer.Node(index + 1),
+		memory: transfer.NewMemory(d, limit), wake: make(chan struct{}, 1), exited: make(chan struct{})}
+	open := func(kind devices.QueueKind, n int) (*agentQueue, error) {
+		q, err := d.NewQueue(kind)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s queue: %w", info.ID, kind, err)
+		}
+		return &agentQueue{queue: q, name: fmt.Sprintf("%s#%d", kind, n)}, nil
+	}
+	var err error
+	for n := range max(info.Queues, 1) {
+		q, e := open(devices.Compute, n)
+		if e != nil {
+			err = e
+			break
+		}
+		a.compute = append(a.compute, q)
+	}
+	if err == nil {
+		a.upload, err = open(devices.Upload, 0)
+	}
+	if err == nil {
+		a.download, err = open(devices.Download, 0)
+	}
+	if err != nil {
+		return nil, errors.Join(err, a.closeQueues())
+	}
+	a.timer = time.NewTimer(time.Hour)
+	a.timer.Stop()
+	go a.loop()
+	return a, nil
+}
+
+// queues are all queues of the device.
+func (a *agent) queues() []*agentQueue {
+	all := append([]*agentQueue{}, a.compute...)
+	for _, q := range []*agentQueue{a.upload, a.download} {
+		if q != nil {
+			all = append(all, q)
+		}
+	}
+	return all
+}
+
+func (a *agent) closeQueues() error {
+	var errs []error
+	for _, q := range a.queues() {
+		errs = append(errs, q.queue.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// push hands over an op that is issuable.
+func (a *agent) push(o *op) { a.note(&a.ready, o) }
+
+// completed notes that a watched op's event is done.
+func (a *agent) completed(o *op) { a.note(&a.done, o) }
+
+// watch asks for word of an issued op's end without delay: another device waits
+// for it.
+func (a *agent) watch(o *op) { a.note(&a.look, o) }
+
+func (a *agent) note(list *[]*op, o *op) {
+	a.mu.Lock()
+	*list = append(*list, o)
+	a.mu.Unlock()
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}
+
+// loop is the agent's goroutine.
+func (a *agent) loop() {
+	defer close(a.exited)
+	var ready, held []*op // held: issuable, but every queue it fits is full
+	var done, look []*op
+	for {
+		a.mu.Lock()
+		ready, a.ready = append(ready, a.ready...), a.ready[:0]
+		done, a.done = append(done, a.done...), a.done[:0]
+		look, a.look = append(look, a.look...), a.look[:0]
+		stop := a.stop
+		a.mu.Unlock()
+		idle := len(ready)+len(done)+len(look) == 0
+		if idle && stop {
+			return
+		}
+		if idle {
+			a.sleep()
+			continue
+		}
+		if len(done) > 0 {
+			a.retire()
+		}
+		held = append(held, ready...)
+		still := held[:0]
+		for _, o := range held {
+			if !a.issue(o) {
+				still = append(still, o)
+			}
+		}
+		clear(held[len(still):])
+		held = still
+		for _, o := range look {
+			a.notify(o)
+		}
+		a.flush()
+		clear(ready)
+		clear(done)
+		clear(look)
+		ready, done, look = ready[:0], done[:0], look[:0]
+	}
+}
+
+// sleep parks the goroutine until there is a note, or until the op that has
+// been running longest exceeds its time limit.
+func (a *agent) sleep() {
+	limit, first := a.deadline()
+	if first == nil {
+		<-a.wake
+		return
+	}
+	a.timer.Reset(time.Duration(limit - devices.Now()))
+	select {
+	case <-a.wake:
+		a.timer.Stop()
+	case <-a.timer.C:
+		a.overdue(first)
+	}
+}
+
+// deadline finds the op whose time limit ends first, if any has one.
+func (a *agent) deadline() (at time.Duration, first *op) {
+	for _, q := range a.compute {
+		if q.inFlight() == 0 {
+			continue
+		}
+		o := q.issued[q.head]
+		if o.run == nil || o.task < 0 {
+			continue
+		}
+		limit := o.run.graph.tasks[o.task].timeout
+		if limit <= 0 || o.run.timedOut(o.task) {
+			continue
+		}
+		if end := q.since + limit; first == nil || end < at {
+			at, first = end, o
+		}
+	}
+	return at, first
+}
+
+// overdue gives up on a launch that runs longer than its task allows. The
+// kernel itself cannot be stopped: the run fails now, the device counts as
+// hung, and the op retires when and if the driver reports it.
+func (a *agent) overdue(o *op) {
+	limit := o.run.graph.tasks[o.task].timeout
+	a.hung.Store(true)
+	o.run.timeout(o.task, a.info.ID, fmt.Errorf("still running after %v: %w", limit, devices.ErrTimeout))
+}
+
+// issue puts o on a queue; false: all of them are full.
+func (a *agent) issue(o *op) bool {
+	if o.run != nil {
+		if err := o.run.cancelled(); err != nil {
+			a.end(o, &skipped{err}, devices.Times{}, "")
+			return true
+		}
+	}
+	if a.hung.Load() {
+		a.end(o, fmt.Errorf("%s: a kernel that exceeded its time limit still runs: %w", a.info.ID, devices.ErrDeviceLost), devices.Times{}, "")
+		return true
+	}
+	o.mu.Lock()
+	poison := o.poison
+	native := o.native
+	o.mu.Unlock()
+	a.wait = a.wait[:0]
+	var last *op
+	for _, e := range native {
+		e.op.mu.Lock()
+		switch {
+		case !e.op.finished:
+			a.wait = append(a.wait, e.op.event)
+			last = e.op
+		case e.op.err != nil && e.flow && poison == nil:
+			poison = &skipped{rootCause(e.op.err)}
+		}
+		e.op.mu.Unlock()
+	}
+	if poison != nil {
+		a.end(o, poison, devices.Times{}, "")
+		return true
+	}
+	q := a.pick(o, last)
+	if q == nil {
+		return false
+	}
+	var err error
+	var ev devices.Event
+	if o.kind == opLaunch {
+		ev, err = q.queue.Launch(&o.launch, a.wait)
+	} else {
+		ev, err = q.queue.Copy(&o.copy, a.wait)
+	}
+	if err != nil {
+		a.end(o, err, devices.Times{}, q.name)
+		return true
+	}
+	o.event, o.where = ev, q
+	if q.inFlight() == 0 {
+		q.since = devices.Now()
+	}
+	q.issued = append(q.issued, o)
+	q.unwatched++
+	if cross := o.markIssued(); cross || q.unwatched >= watchEvery {
+		a.notify(o)
+	}
+	return true
+}
+
+// pick chooses the queue: the one that holds the last predecessor, where order
+// is free, else the one with the least on it.
+func (a *agent) pick(o *op, last *op) *agentQueue {
+	var q *agentQueue
+	switch o.queue {
+	case devices.Upload:
+		q = a.upload
+	case devices.Download:
+		q = a.download
+	default:
+		if last != nil && last.where != nil && last.queue == devices.Compute {
+			q = last.where
+			break
+		}
+		for _, c := range a.compute {
+			if q == nil || c.inFlight() < q.inFlight() {
+				q = c
+			}
+		}
+	}
+	if q.inFlight() >= maxInFlight {
+		return nil
+	}
+	return q
+}
+
+// notify asks the driver to call o.Complete; an event takes one Notify only.
+func (a *agent) notify(o *op) {
+	if o.where == nil || o.notified { // retired meanwhile, or asked already
+		return
+	}
+	o.notified = true
+	o.where.unwatched = 0
+	o.event.Notify(o)
+}
+
+// flush hands issued work to the device and makes sure that the last op of
+// every queue reports its end.
+func (a *agent) flush() {
+	for _, q := range a.compute {
+		a.flushQueue(q)
+	}
+	a.flushQueue(a.upload)
+	a.flushQueue(a.download)
+}
+
+func (a *agent) flushQueue(q *agentQueue) {
+	if q.unwatched == 0 {
+		return
+	}
+	_ = q.queue.Flush() // a failed flush shows as failed events
+	a.notify(q.issued[len(q.issued)-1])
+}
+
+// retire ends every op, in queue order, whose event is done.
+func (a *agent) retire() {
+	for _, q := range a.compute {
+		a.retireQueue(q)
+	}
+	a.retireQueue(a.upload)
+	a.retireQueue(a.download)
+}
+
+func (a *agent) retireQueue(q *agentQueue) {
+	moved := false
+	for q.head < len(q.issued) {
+		o := q.issued[q.head]
+		done, err := o.event.Done()
+		if !done {
+			break
+		}
+		moved = true
+		times, terr := o.event.Times()
+		if terr != nil {
+			times = devices.Times{}
+		}
+		o.event.Release()
+		q.issued[q.head] = nil
+		q.head++
+		if err != nil {
+			err = a.inherited(o, err)
+		}
+		a.end(o, err, times, q.name)
+	}
+	if moved {
+		q.since = devices.Now()
+	}
+	if q.head == len(q.issued) {
+		q.issued, q.head, q.unwatched = q.issued[:0], 0, 0
+	} else if q.head > 4*maxInFlight {
+		n := copy(q.issued, q.issued[q.head:])
+		clear(q.issued[n:])
+		q.issued = q.issued[:n]
+		q.head = 0
+	}
+}
+
+// inherited turns the error of an op whose predecessor on the same device
+// failed into that of an op that did not run.
+func (a *agent) inherited(o *op, err error) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, e := range o.native {
+		e.op.mu.Lock()
+		failed := e.op.err
+		e.op.mu.Unlock()
+		if failed != nil {
+			return &skipped{rootCause(failed)}
+		}
+	}
+	return err
+}
+
+// end reports o and lets its successors go.
+func (a *agent) end(o *op, err error, t devices.Times, queue string) {
+	if o.run != nil {
+		err = o.run.ended(o, a, err)
+	}
+	a.session.report(o, a, err, t, queue)
+	o.finish(err)
+	if o.run != nil {
+		o.run.opDone()
+	}
+}
+
+// close stops the goroutine and closes queues and device. Every op is over.
+func (a *agent) close() error {
+	a.mu.Lock()
+	a.stop = true
+	a.mu.Unlock()
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+	<-a.exited
+	return errors.Join(a.closeQueues(), a.device.Close())
+}

@@ -1,0 +1,404 @@
+package tandem
+
+import (
+	"container/heap"
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/tandemrun/tandem/devices"
+	"github.com/tandemrun/tandem/kernels"
+)
+
+// A Graph is a set of tasks and the order between them. Building one touches
+// no hardware; the same graph may be submitted many times, also while an
+// earlier submission of it still runs. A Graph is not safe for concurrent use,
+// and must not change between Submit and the end of that call.
+//
+// Tasks are ordered by the data they share: a task waits for the last one
+// before it (in the order of Add) that writes what it reads, and a writer
+// waits for the readers before it.
+type Graph struct {
+	name   string
+	tasks  []task
+	names  map[string]int
+	use    map[*Buffer]*bufferUse // last writer and readers while building
+	faults []error
+}
+
+type bufferUse struct {
+	writer  int // -1: none yet
+	readers []int
+}
+
+// task is a node of the graph.
+type task struct {
+	name     string
+	call     *kernels.Call
+	buffers  []*Buffer // by parameter; nil where the argument is no buffer
+	after    []int     // predecessors through data or by request, ascending, no duplicates
+	asked    []int     // those by request
+	awaited  bool      // another task waits for it by request
+	repeat   int       // how many times it runs; 0 is once
+	selector string    // devices allowed; empty: all
+	split    SplitRule
+	timeout  time.Duration
+}
+
+// SplitRule says whether a task may be divided over several devices.
+type SplitRule struct {
+	Never  bool      // on one device
+	Shares []float64 // these shares, over the devices that can run it, in probe order
+}
+
+// NewGraph makes an empty graph.
+func NewGraph() *Graph {
+	return &Graph{names: map[string]int{}, use: map[*Buffer]*bufferUse{}}
+}
+
+// Named gives the graph a name for reports, and returns it.
+func (g *Graph) Named(name string) *Graph {
+	g.name = name
+	return g
+}
+
+// Len is the number of tasks.
+func (g *Graph) Len() int { return len(g.tasks) }
+
+// Err is everything that was wrong with what was added so far, joined; Submit
+// returns it too.
+func (g *Graph) Err() error { return errors.Join(g.faults...) }
+
+// A Task is a light handle of a task in a graph.
+type Task struct {
+	g  *Graph
+	id int // -1: adding it failed, the graph knows the error
+}
+
+// Add adds a call of k with the given arguments: *Slice, *Buffer, numbers,
+// slices of numbers for vectors, []kernels.FieldValue for structs, [Local], and
+// any of these wrapped by [In], [Out], [InOut] or [Named]. Unnamed arguments go
+// by position. The ND-range follows from the arguments; a kernel that cannot
+// tell needs AddRange. A fault is kept for Submit, so that a graph is built
+// without a check after every line.
+func (g *Graph) Add(k *kernels.Kernel, args ...any) Task {
+	return g.AddRange(k, devices.NDRange{}, args...)
+}
+
+// AddRange is Add with an explicit ND-range.
+func (g *Graph) AddRange(k *kernels.Kernel, r devices.NDRange, args ...any) Task {
+	all := make([]kernels.Given, len(args))
+	buffers := map[*kernels.Array]*Buffer{}
+	for i, v := range args {
+		giv, b, err := given(v)
+		if err != nil {
+			return g.fault(fmt.Errorf("kernel %s: argument %d: %w", k.Name, i+1, err))
+		}
+		all[i] = giv
+		if b != nil {
+			buffers[giv.Array] = b
+		}
+	}
+	c, err := kernels.Bind(k, r, all)
+	if err != nil {
+		return g.fault(err)
+	}
+	return g.AddCall(c, func(a *kernels.Array) *Buffer { return buffers[a] })
+}
+
+// AddCall adds a call that kernels.Bind made; of finds the buffer of each of
+// its arrays. A composed kernel becomes several tasks; the handle is the last.
+func (g *Graph) AddCall(c *kernels.Call, of func(*kernels.Array) *Buffer) Task {
+	if c.Kernel.Compose != nil {
+		return g.addComposed(c, of)
+	}
+	t := task{name: g.uniqueName(c.Kernel.Name), call: c, buffers: make([]*Buffer, len(c.Args))}
+	id := len(g.tasks)
+	for i, a := range c.Args {
+		if a.Array == nil {
+			continue
+		}
+		b := of(a.Array)
+		if b == nil {
+			return g.fault(fmt.Errorf("kernel %s: %s: no buffer", c.Kernel.Name, c.Kernel.Params[i].Name))
+		}
+		if b.err != nil {
+			return g.fault(b.err)
+		}
+		t.buffers[i] = b
+	}
+	// All reads come before all writes: a kernel that takes one buffer as two
+	// arguments does not wait for itself.
+	for i, b := range t.buffers {
+		if b != nil && c.Args[i].Mode.Reads() {
+			u := g.useOf(b)
+			if u.writer >= 0 {
+				t.after = append(t.after, u.writer)
+			}
+		}
+	}
+	for i, b := range t.buffers {
+		if b != nil && c.Args[i].Mode.Writes() {
+			u := g.useOf(b)
+			t.after = append(t.after, u.readers...)
+			if u.writer >= 0 {
+				t.after = append(t.after, u.writer)
+			}
+		}
+	}
+	for i, b := range t.buffers {
+		if b == nil {
+			continue
+		}
+		u := g.useOf(b)
+		if c.Args[i].Mode.Writes() {
+			u.writer, u.readers = id, u.readers[:0]
+		} else if u.writer != id {
+			u.readers = append(u.readers, id)
+		}
+	}
+	slices.Sort(t.after)
+	t.after = slices.Compact(t.after)
+	g.names[t.name] = id
+	g.tasks = append(g.tasks, t)
+	return Task{g, id}
+}
+
+func (g *Graph) useOf(b *Buffer) *bufferUse {
+	u := g.use[b]
+	if u == nil {
+		u = &bufferUse{writer: -1}
+		g.use[b] = u
+	}
+	return u
+}
+
+// addComposed expands a composed kernel; its temporaries live as long as the
+// graph's session.
+func (g *Graph) addComposed(c *kernels.Call, of func(*kernels.Array) *Buffer) Task {
+	steps, err := c.Kernel.Compose(c)
+	if err != nil {
+		return g.fault(fmt.Errorf("kernel %s: %w", c.Kernel.Name, err))
+	}
+	var session *Session
+	for _, a := range c.Args {
+		if a.Array == nil {
+			continue
+		}
+		b := of(a.Array)
+		if b == nil {
+			return g.fault(fmt.Errorf("kernel %s: no buffer", c.Kernel.Name))
+		}
+		session = b.session
+	}
+	temps := map[*kernels.Array]*Buffer{}
+	var last Task
+	for n, step := range steps {
+		args := make([]kernels.Given, len(step.Args))
+		for i, sa := range step.Args {
+			switch {
+			case sa.Temp != nil:
+				if temps[sa.Temp] == nil {
+					temps[sa.Temp] = session.NewBuffer(*sa.Temp)
+				}
+				args[i].Array = sa.Temp
+			case sa.Outer >= 0 && c.Args[sa.Outer].Array != nil:
+				args[i].Array = c.Args[sa.Outer].Array
+			case sa.Outer >= 0:
+				args[i].Bytes = c.Args[sa.Outer].Value
+			default:
+				args[i].Value = sa.Value
+			}
+		}
+		sc, err := kernels.Bind(step.Kernel, step.Range, args)
+		if err != nil {
+			return g.fault(fmt.Errorf("kernel %s: step %d: %w", c.Kernel.Name, n+1, err))
+		}
+		last = g.AddCall(sc, func(a *kernels.Array) *Buffer {
+			if b := temps[a]; b != nil {
+				return b
+			}
+			return of(a)
+		})
+	}
+	return last
+}
+
+func (g *Graph) uniqueName(base string) string {
+	name := base
+	for n := 2; ; n++ {
+		if _, taken := g.names[name]; !taken {
+			return name
+		}
+		name = fmt.Sprintf("%s#%d", base, n)
+	}
+}
+
+func (g *Graph) fault(err error) Task {
+	g.faults = append(g.faults, err)
+	return Task{g, -1}
+}
+
+func (t Task) task() *task {
+	if t.id < 0 {
+		return &task{} // the fault is kept in the graph; changes go nowhere
+	}
+	return &t.g.tasks[t.id]
+}
+
+// ID is the task's number in its graph, -1 if adding it failed.
+func (t Task) ID() int { return t.id }
+
+// Named gives the task a name; it has to be unique within the graph.
+func (t Task) Named(name string) Task {
+	if t.id < 0 {
+		return t
+	}
+	if other, taken := t.g.names[name]; taken && other != t.id {
+		return t.g.fault(fmt.Errorf("two tasks are named %q", name))
+	}
+	delete(t.g.names, t.task().name)
+	t.g.names[name] = t.id
+	t.task().name = name
+	return t
+}
+
+// After makes the task wait for others of the same graph, also ones added
+// after it. A ring is found by Submit.
+func (t Task) After(others ...Task) Task {
+	for _, o := range others {
+		if o.g != t.g {
+			t.g.fault(fmt.Errorf("task %q: After takes tasks of the same graph", t.task().name))
+			continue
+		}
+		if o.id >= 0 && t.id >= 0 {
+			n := t.task()
+			if i, found := slices.BinarySearch(n.after, o.id); !found {
+				n.after = slices.Insert(n.after, i, o.id)
+			}
+			n.asked = append(n.asked, o.id)
+			o.task().awaited = true
+		}
+	}
+	return t
+}
+
+// On restricts the task to devices that the selector matches ("kind=gpu").
+func (t Task) On(selector string) Task {
+	t.task().selector = selector
+	return t
+}
+
+// Split sets the shares of a split over the devices that can run the task, in
+// probe order. Where the split cannot be proved to give the bits of a single
+// device, Submit refuses it with the reason.
+func (t Task) Split(shares ...float64) Task {
+	t.task().split = SplitRule{Shares: shares}
+	return t
+}
+
+// NoSplit keeps the task on one device.
+func (t Task) NoSplit() Task {
+	t.task().split = SplitRule{Never: true}
+	return t
+}
+
+// Repeat runs the task n times, one after the other.
+func (t Task) Repeat(n int) Task {
+	if n < 1 {
+		return t.g.fault(fmt.Errorf("task %q: repeat %d, want at least 1", t.task().name, n))
+	}
+	t.task().repeat = n
+	return t
+}
+
+func (t *task) times() int { return max(t.repeat, 1) }
+
+// Timeout bounds how long one launch of the task may run on a device.
+func (t Task) Timeout(d time.Duration) Task {
+	t.task().timeout = d
+	return t
+}
+
+// order is a topological order of the tasks, ties by task number (Kahn's
+// algorithm), or a *CycleError.
+func (g *Graph) order() ([]int, error) {
+	n := len(g.tasks)
+	waits := make([]int, n)
+	next := make([][]int32, n)
+	forward := true
+	for i := range g.tasks {
+		for _, a := range g.tasks[i].after {
+			next[a] = append(next[a], int32(i))
+			forward = forward && a < i
+		}
+		waits[i] = len(g.tasks[i].after)
+	}
+	order := make([]int, 0, n)
+	if forward { // the order of Add is one already
+		for i := range n {
+			order = append(order, i)
+		}
+		return order, nil
+	}
+	ready := &taskHeap{}
+	for i, w := range waits {
+		if w == 0 {
+			heap.Push(ready, i)
+		}
+	}
+	for ready.Len() > 0 {
+		i := heap.Pop(ready).(int)
+		order = append(order, i)
+		for _, s := range next[i] {
+			if waits[s]--; waits[s] == 0 {
+				heap.Push(ready, int(s))
+			}
+		}
+	}
+	if len(order) == n {
+		return order, nil
+	}
+	return nil, &CycleError{g.ring(waits)}
+}
+
+// ring follows predecessors that are still waited for until a task repeats.
+func (g *Graph) ring(waits []int) []string {
+	at := slices.IndexFunc(waits, func(w int) bool { return w > 0 })
+	seen := map[int]int{}
+	var path []int
+	for {
+		if from, ok := seen[at]; ok {
+			path = path[from:]
+			break
+		}
+		seen[at] = len(path)
+		path = append(path, at)
+		for _, a := range g.tasks[at].after {
+			if waits[a] > 0 {
+				at = a
+				break
+			}
+		}
+	}
+	slices.Reverse(path) // in the order of execution
+	names := make([]string, len(path))
+	for i, id := range path {
+		names[i] = g.tasks[id].name
+	}
+	return names
+}
+
+// taskHeap is a heap of task numbers, smallest first.
+type taskHeap struct{ sort.IntSlice }
+
+func (h *taskHeap) Push(x any) { h.IntSlice = append(h.IntSlice, x.(int)) }
+
+func (h *taskHeap) Pop() any {
+	last := len(h.IntSlice) - 1
+	x := h.IntSlice[last]
+	h.IntSlice = h.IntSlice[:last]
+	return x
+}

@@ -1,0 +1,312 @@
+package tandem
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/tandemrun/tandem/devices"
+	"github.com/tandemrun/tandem/kernels"
+	"github.com/tandemrun/tandem/transfer"
+)
+
+// Lowering turns tasks into operations: the copies that are missing and the
+// launch, linked to what they have to wait for. It goes through the tasks in a
+// topological order and asks each buffer's tracker; nothing here waits for a
+// device, except when memory has to be freed.
+
+// newOp takes an op from the run's slab.
+func (r *Run) newOp() *op {
+	if len(r.slab) == 0 {
+		r.slab = make([]op, 64)
+	}
+	o := &r.slab[0]
+	r.slab = r.slab[1:]
+	r.session.initOp(o)
+	o.run = r
+	r.pending.Add(1)
+	return o
+}
+
+func (s *Session) initOp(o *op) {
+	o.id = OpID(s.lastOp.Add(1))
+	o.task = -1
+	o.pending.Store(1)
+}
+
+// lowerTask lowers every part of a task.
+func (r *Run) lowerTask(t int) {
+	s := r.session
+	task := &r.graph.tasks[t]
+	placed := &r.plan.placed[t]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for n := range placed.shares {
+		o := r.newOp()
+		o.kind, o.task, o.part, o.parts = opLaunch, t, int32(n), int32(len(placed.shares))
+		o.agent, o.queue = s.agents[placed.shares[n].agent], devices.Compute
+		if err := r.lowerPart(o, task, placed, &placed.shares[n]); err != nil {
+			o.addPoison(err)
+		}
+		// Data dependencies come from the trackers, these by request.
+		for _, before := range task.asked {
+			for _, p := range r.last[before] {
+				o.waitFor(p, true)
+			}
+		}
+		if task.awaited {
+			if n == 0 {
+				r.last[t] = nil
+			}
+			r.last[t] = append(r.last[t], o)
+		}
+		o.release()
+	}
+}
+
+// lowerPart fills in the launch of one part and makes the copies it needs.
+// s.mu is held.
+func (r *Run) lowerPart(o *op, task *task, placed *placement, share *placedShare) error {
+	s, a := r.session, o.agent
+	call := task.call
+	o.launch = devices.Launch{Kernel: share.kernel, Range: share.nd, Args: make([]devices.Arg, len(call.Args))}
+	lo, hi := share.span(placed.dim)
+	for i := range call.Args {
+		arg := &call.Args[i]
+		switch call.Kernel.Params[i].Kind {
+		case kernels.Value:
+			o.launch.Args[i].Value = arg.Value
+			continue
+		case kernels.Local:
+			o.launch.Args[i].LocalBytes = arg.LocalBytes
+			continue
+		}
+		b := task.buffers[i]
+		if b.freed {
+			return fmt.Errorf("buffer %q: %w", b.array.Name, devices.ErrClosed)
+		}
+		if len(b.host) == 0 {
+			continue // a null pointer
+		}
+		rep, err := s.replica(b, a, task)
+		if err != nil {
+			return err
+		}
+		o.launch.Args[i].Buffer = rep.Buffer
+		from, to := b.region(placed.bands[i], lo, hi)
+		node := s.nodeOf(a, rep)
+		if node == transfer.Host {
+			o.zero += to - from
+		}
+		if !arg.Mode.Reads() {
+			continue
+		}
+		if err := s.lowerRead(b, node, from, to, o); err != nil {
+			return err
+		}
+	}
+	for i := range call.Args {
+		b := task.buffers[i]
+		if b == nil || len(b.host) == 0 || !call.Args[i].Mode.Writes() {
+			continue
+		}
+		from, to := b.region(placed.bands[i], lo, hi)
+		b.tracker.Write(s.nodeOf(a, b.replicas[a.index]), from, to, o, func(p *op) { o.waitFor(p, false) })
+	}
+	return nil
+}
+
+// region is the byte range that work-items [lo, hi) touch; all of b where the
+// band is not known.
+func (b *Buffer) region(band *kernels.Band, lo, hi int64) (from, to int64) {
+	if band == nil {
+		return 0, int64(len(b.host))
+	}
+	size := int64(b.array.DType.Size())
+	from, to = band.Elements(lo, hi, int64(len(b.host))/size)
+	return from * size, to * size
+}
+
+// nodeOf is the memory that a replica lies in: the host's own where the device
+// works on its pages and needs no hand-over.
+func (s *Session) nodeOf(a *agent, r *transfer.Replica) transfer.Node {
+	if r.Imported && a.info.HostCoherent {
+		return transfer.Host
+	}
+	return a.node
+}
+
+// lowerRead records that o reads [lo, hi) of b on node and makes the copies
+// that are missing. s.mu is held.
+func (s *Session) lowerRead(b *Buffer, node transfer.Node, lo, hi int64, o *op) error {
+	if b.tracker.Crowded() {
+		b.tracker.Settle((*op).state)
+	}
+	err := b.tracker.Read(node, lo, hi, o, s.direct, func(m transfer.Move, after []*op) *op {
+		return s.lowerMove(b, m, after, o)
+	}, func(p *op) { o.waitFor(p, true) })
+	if err != nil {
+		return &UndefinedError{b.array.Name, rootCause(err)}
+	}
+	return nil
+}
+
+// direct reports whether a device can copy from another's memory.
+func (s *Session) direct(from, to transfer.Node) bool {
+	if from == transfer.Host || to == transfer.Host {
+		return true
+	}
+	p, ok := devices.As[devices.PeerCopier](s.agents[to-1].device)
+	return ok && p.CanCopyFrom(s.agents[from-1].device)
+}
+
+// lowerMove makes the copy of one missing range.
+func (s *Session) lowerMove(b *Buffer, m transfer.Move, after []*op, reader *op) *op {
+	var c *op
+	if reader.run != nil {
+		c = reader.run.newOp()
+	} else {
+		c = &op{}
+		s.initOp(c)
+	}
+	c.kind, c.task, c.buf, c.offset, c.from, c.to = opCopy, reader.task, b, m.Lo, m.From, m.To
+	c.copy.Size = m.Hi - m.Lo
+	on := m.To // whose queue does it
+	if m.To == transfer.Host {
+		on = m.From
+	}
+	c.agent = s.agents[on-1]
+	rep := b.replicas[on-1]
+	switch {
+	case m.To == transfer.Host && rep.Imported:
+		c.queue, c.copy.Kind, c.copy.Dst, c.copy.DstOffset = devices.Download, devices.SyncToHost, rep.Buffer, m.Lo
+	case m.To == transfer.Host:
+		c.queue, c.copy.Kind, c.copy.Src, c.copy.SrcOffset = devices.Download, devices.DeviceToHost, rep.Buffer, m.Lo
+		c.copy.Host = b.host[m.Lo:m.Hi]
+	case m.From == transfer.Host && rep.Imported:
+		c.queue, c.copy.Kind, c.copy.Dst, c.copy.DstOffset = devices.Upload, devices.SyncToDevice, rep.Buffer, m.Lo
+	case m.From == transfer.Host:
+		c.queue, c.copy.Kind, c.copy.Dst, c.copy.DstOffset = devices.Upload, devices.HostToDevice, rep.Buffer, m.Lo
+		c.copy.Host = b.host[m.Lo:m.Hi]
+	default:
+		c.queue, c.copy.Kind, c.copy.Dst, c.copy.DstOffset = devices.Upload, devices.DeviceToDevice, rep.Buffer, m.Lo
+		c.copy.Src, c.copy.SrcOffset = b.replicas[m.From-1].Buffer, m.Lo
+	}
+	for _, p := range after {
+		c.waitFor(p, true)
+	}
+	c.release()
+	return c
+}
+
+// lowerHostAccess puts an access by the host in order with everything before.
+func (s *Session) lowerHostAccess(ctx context.Context, b *Buffer, write bool) (*op, error) {
+	// Runs submitted before may not be lowered yet.
+	for {
+		s.mu.Lock()
+		var before *Run
+		for _, r := range s.active {
+			if _, uses := r.graph.use[b]; uses {
+				before = r
+			}
+		}
+		if before == nil {
+			break
+		}
+		s.mu.Unlock()
+		select {
+		case <-before.lowered:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	defer s.mu.Unlock()
+	if b.freed {
+		return nil, b.err
+	}
+	o := &op{kind: opHost, ready: make(chan struct{})}
+	s.initOp(o)
+	size := int64(len(b.host))
+	if err := s.lowerRead(b, transfer.Host, 0, size, o); err != nil {
+		return nil, err
+	}
+	if write {
+		b.tracker.Write(transfer.Host, 0, size, o, func(p *op) { o.waitFor(p, false) })
+	}
+	o.release()
+	return o, nil
+}
+
+// replica finds or makes b's memory on a. When the device is full, replicas
+// that other tasks used longest ago make room. s.mu is held.
+func (s *Session) replica(b *Buffer, a *agent, task *task) (*transfer.Replica, error) {
+	if r := b.replicas[a.index]; r != nil {
+		a.memory.Touch(r)
+		return r, nil
+	}
+	for {
+		r, err := a.memory.Make(b.host, int64(len(b.host)), b)
+		if err == nil {
+			b.replicas[a.index] = r
+			return r, nil
+		}
+		if !errors.Is(err, devices.ErrOutOfMemory) {
+			return nil, fmt.Errorf("buffer %q: %w", b.array.Name, err)
+		}
+		victim := a.memory.Oldest(func(r *transfer.Replica) bool {
+			for _, needed := range task.buffers {
+				if needed == r.Owner.(*Buffer) {
+					return true
+				}
+			}
+			return false
+		})
+		if victim == nil {
+			return nil, fmt.Errorf("buffer %q: %w", b.array.Name, err)
+		}
+		if err := s.evict(victim, a); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// evict frees a replica: waits for what uses it, writes back what is valid
+// nowhere else. s.mu is held throughout: lowering stands still meanwhile, but
+// operations go on.
+func (s *Session) evict(r *transfer.Replica, a *agent) error {
+	b := r.Owner.(*Buffer)
+	b.waitIdle()
+	for _, sole := range b.tracker.Sole(a.node) {
+		o := &op{kind: opHost, ready: make(chan struct{})}
+		s.initOp(o)
+		if err := s.lowerRead(b, transfer.Host, sole[0], sole[1], o); err != nil {
+			// Undefined contents need no saving.
+			o.release()
+			o.finish(nil)
+			continue
+		}
+		o.release()
+		err := o.waitReady(context.Background())
+		if err == nil {
+			o.finish(nil)
+		}
+	}
+	b.waitIdle()
+	b.tracker.Settle((*op).state)
+	b.tracker.Drop(a.node)
+	b.replicas[a.index] = nil
+	return a.memory.Free(r)
+}
+
+// waitIdle waits for every operation on b that has been lowered.
+func (b *Buffer) waitIdle() {
+	var busy []*op
+	b.tracker.Pending(func(o *op) {
+		if done, _ := o.state(); !done {
+			busy = append(busy, o)
+		}
+	})
+	for _, o := range busy {
+		o.waitEnd()
+	}
+}

@@ -1,0 +1,243 @@
+package tandem
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tandemrun/tandem/devices"
+	"github.com/tandemrun/tandem/transfer"
+)
+
+// opKind says what an operation does.
+type opKind uint8
+
+const (
+	opLaunch opKind = iota
+	opCopy
+	opHost // the host reads or writes a buffer between waitReady and finish
+)
+
+// An op is one command for one queue: a launch, a copy, or an access by the
+// host. Lowering makes ops and links them; agents issue them.
+//
+// An op becomes issuable when every predecessor is over, or is issued on the
+// same device: then the device's own wait list keeps the order and the host
+// takes no round trip.
+type op struct {
+	id    OpID
+	kind  opKind
+	run   *Run   // nil for host accesses
+	agent *agent // nil for host accesses
+	queue devices.QueueKind
+
+	// pending counts what still has to happen before the op is issuable, plus
+	// one until lowering has added all predecessors.
+	pending atomic.Int32
+
+	mu       sync.Mutex
+	issued   bool
+	finished bool
+	err      error // valid when finished
+	poison   error // a predecessor whose result is needed failed: do not run
+	gone     error // opHost: the caller gave up; finish with this when issuable
+	succs    []edge
+	native   []edge // predecessors that the device's wait list covers
+
+	after []OpID // for observers only
+
+	task  int // -1: none
+	part  int32
+	parts int32
+
+	launch devices.Launch
+	zero   int64 // bytes the launch touches on the host's own pages
+	copy   devices.Copy
+	buf    *Buffer // of a copy
+	offset int64
+	from   transfer.Node
+	to     transfer.Node
+
+	event    devices.Event // while issued; the agent's, like the two below
+	where    *agentQueue
+	notified bool
+	ready    chan struct{} // opHost: closed when issuable
+}
+
+// edge is a dependency as one end sees it. A flow dependency needs the other's
+// result, so a failure spreads along it; the others (write after read, write
+// after write) only need its end.
+type edge struct {
+	op   *op
+	flow bool
+}
+
+// skipped is the error of an op that did not run because of an earlier failure.
+type skipped struct{ cause error }
+
+func (e *skipped) Error() string { return fmt.Sprintf("not run: %v", e.cause) }
+
+func (e *skipped) Unwrap() error { return e.cause }
+
+// rootCause is what made an op fail or be skipped.
+func rootCause(err error) error {
+	var s *skipped
+	if errors.As(err, &s) {
+		return s.cause
+	}
+	return err
+}
+
+// waitFor makes o wait for p; flow: and need its result. It is called by
+// lowering only, before o.release.
+func (o *op) waitFor(p *op, flow bool) {
+	if p == nil || p == o {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.finished:
+		if p.err != nil && flow {
+			o.addPoison(p.err)
+		}
+		return
+	case p.issued && p.agent == o.agent && o.agent != nil:
+		o.mu.Lock()
+		o.native = append(o.native, edge{p, flow})
+		o.mu.Unlock()
+	default:
+		o.pending.Add(1)
+		p.succs = append(p.succs, edge{o, flow})
+		if p.issued {
+			p.agent.watch(p)
+		}
+	}
+	if o.run != nil && o.run.observed {
+		o.after = append(o.after, p.id)
+	}
+}
+
+func (o *op) addPoison(err error) {
+	o.mu.Lock()
+	if o.poison == nil {
+		o.poison = &skipped{rootCause(err)}
+	}
+	o.mu.Unlock()
+}
+
+// release ends lowering of o: it runs as soon as its predecessors allow.
+func (o *op) release() { o.countDown() }
+
+// countDown notes that one thing o waited for has happened.
+func (o *op) countDown() {
+	if o.pending.Add(-1) > 0 {
+		return
+	}
+	if o.agent != nil {
+		o.agent.push(o)
+		return
+	}
+	o.mu.Lock()
+	gone := o.gone
+	if gone == nil {
+		close(o.ready)
+	}
+	o.mu.Unlock()
+	if gone != nil {
+		o.finish(gone)
+	}
+}
+
+// markIssued lets successors on the same device follow; cross reports whether
+// others wait for o's completion.
+func (o *op) markIssued() (cross bool) {
+	o.mu.Lock()
+	o.issued = true
+	succs := o.succs
+	keep := succs[:0]
+	var follow []*op
+	for _, s := range succs {
+		if s.op.agent == o.agent {
+			s.op.mu.Lock()
+			s.op.native = append(s.op.native, edge{o, s.flow})
+			s.op.mu.Unlock()
+			follow = append(follow, s.op)
+		} else {
+			keep = append(keep, s)
+		}
+	}
+	clear(succs[len(keep):])
+	o.succs = keep
+	cross = len(keep) > 0
+	o.mu.Unlock()
+	for _, s := range follow {
+		s.countDown()
+	}
+	return cross
+}
+
+// finish marks o as over and lets its successors go on.
+func (o *op) finish(err error) {
+	o.mu.Lock()
+	o.finished = true
+	o.err = err
+	succs := o.succs
+	o.succs, o.native, o.event, o.where = nil, nil, nil, nil
+	o.mu.Unlock()
+	for _, s := range succs {
+		if err != nil && s.flow {
+			s.op.addPoison(err)
+		}
+		s.op.countDown()
+	}
+}
+
+// state reports whether o is over, for Tracker.Settle.
+func (o *op) state() (done bool, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.finished, o.err
+}
+
+// waitReady blocks a host access until its predecessors are over. On an error
+// the access is off: it finishes by itself, in its turn.
+func (o *op) waitReady(ctx context.Context) error {
+	select {
+	case <-o.ready:
+	case <-ctx.Done():
+		err := context.Cause(ctx)
+		o.mu.Lock()
+		select {
+		case <-o.ready:
+		default:
+			o.gone = err
+			o.mu.Unlock()
+			return err
+		}
+		o.mu.Unlock()
+		o.finish(err)
+		return err
+	}
+	o.mu.Lock()
+	err := o.poison
+	o.mu.Unlock()
+	if err != nil {
+		o.finish(err)
+	}
+	return err
+}
+
+// Complete implements devices.Completion: the driver's thread only notes it.
+func (o *op) Complete(error) { o.agent.completed(o) }
+
+// waitEnd blocks until o is over.
+func (o *op) waitEnd() {
+	end := &op{kind: opHost, ready: make(chan struct{})}
+	end.pending.Store(1)
+	end.waitFor(o, false)
+	end.release()
+	<-end.ready
+}

@@ -1,0 +1,463 @@
+package tandem
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tandemrun/tandem/devices"
+	"github.com/tandemrun/tandem/kernels"
+	"github.com/tandemrun/tandem/partitioner"
+)
+
+// A Plan says where every task of a graph runs, and why. It belongs to the
+// session that made it and may be started many times.
+type Plan struct {
+	session *Session
+	graph   *Graph
+	order   []int // topological, as lowering follows it
+	placed  []placement
+	// Predicted is the makespan that the cost model expects.
+	Predicted time.Duration
+	// Problem and Schedule are what the partitioner was asked and what it
+	// answered, for reports; nil for an empty graph.
+	Problem  *partitioner.Problem
+	Schedule *partitioner.Plan
+}
+
+// placement is where one task runs.
+type placement struct {
+	shares []placedShare
+	dim    int             // of the split
+	bands  []*kernels.Band // by argument; nil: all of the array
+	reason string
+}
+
+// placedShare is the part of a task that one device runs.
+type placedShare struct {
+	agent   int
+	nd      devices.NDRange
+	variant *kernels.Variant
+	kernel  devices.Kernel // set by compile
+}
+
+// span is the range of work-item ids along dimension dim.
+func (p *placedShare) span(dim int) (lo, hi int64) {
+	return int64(p.nd.Offset[dim]), int64(p.nd.Offset[dim] + p.nd.Size[dim])
+}
+
+// Plan checks the graph and decides where its tasks run. Nothing is compiled
+// and nothing runs.
+func (s *Session) Plan(ctx context.Context, g *Graph) (*Plan, error) {
+	if err := g.Err(); err != nil {
+		return nil, err
+	}
+	order, err := g.order()
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{session: s, graph: g, order: order, placed: make([]placement, len(g.tasks))}
+	if len(order) == 0 {
+		return p, nil
+	}
+	pl := planner{Plan: p, variants: make([][]*kernels.Variant, len(g.tasks))}
+	if err := pl.build(); err != nil {
+		return nil, err
+	}
+	p.Schedule, err = partitioner.HEFT(p.Problem)
+	if err != nil {
+		return nil, err
+	}
+	p.Predicted = p.Schedule.Makespan
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	pl.place()
+	return p, nil
+}
+
+// planner turns a graph into a partitioner's problem and its answer into
+// placements.
+type planner struct {
+	*Plan
+	variants [][]*kernels.Variant // by task and agent; nil: it cannot run there
+}
+
+// build makes the problem. Each version of a buffer is one datum.
+func (pl *planner) build() error {
+	s, g := pl.session, pl.graph
+	prob := &partitioner.Problem{Nodes: []partitioner.Node{{Name: "host"}}}
+	up, down := []devices.Link{{}}, []devices.Link{{}}
+	faces := map[string]int{}
+	for _, a := range s.agents {
+		faces[a.info.PhysicalID]++
+	}
+	for _, a := range s.agents {
+		u, d, launch := s.model.Links(&a.info)
+		dev := partitioner.Device{ID: a.info.ID, Resource: a.info.ID, Launch: launch}
+		if s.exclusive {
+			dev.Resource = a.info.PhysicalID
+		}
+		if !a.info.UnifiedMemory {
+			dev.Node = len(prob.Nodes)
+			prob.Nodes = append(prob.Nodes, partitioner.Node{Name: a.info.ID, Memory: a.info.MemoryTotal})
+			up, down = append(up, u), append(down, d)
+		}
+		prob.Devices = append(prob.Devices, dev)
+	}
+	prob.Links = partitioner.StarLinks(up, down)
+	current := map[*Buffer]int{}
+	ids := map[*Buffer]int{}
+	datum := func(b *Buffer, fresh bool) int {
+		d, ok := current[b]
+		if ok && !fresh {
+			return d
+		}
+		if ids[b] == 0 {
+			ids[b] = len(ids) + 1
+		}
+		data := partitioner.Datum{Name: b.array.Name, Bytes: int64(len(b.host)), Buffer: ids[b]}
+		if !fresh {
+			data.Nodes = []int{0}
+		}
+		current[b] = len(prob.Data)
+		prob.Data = append(prob.Data, data)
+		return current[b]
+	}
+	var faults []error
+	for i := range g.tasks {
+		t := &g.tasks[i]
+		pt := partitioner.Task{Name: t.name, After: t.after, Cost: make([]partitioner.Estimate, len(s.agents))}
+		if err := pl.candidates(i, &pt, faces); err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		if err := pl.splitRule(i, &pt); err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		for j, b := range t.buffers {
+			if b == nil || !t.call.Args[j].Mode.Reads() {
+				continue
+			}
+			read := partitioner.Read{Datum: datum(b, false)}
+			if band := pl.placed[i].bands[j]; band != nil && pt.Split != nil {
+				read.ByShare = true
+				read.Halo = max(-band.Low, band.High-band.Stride, 0) * int64(b.array.DType.Size())
+			}
+			if !slices.ContainsFunc(pt.Reads, func(r partitioner.Read) bool { return r.Datum == read.Datum }) {
+				pt.Reads = append(pt.Reads, read)
+			}
+		}
+		written := map[*Buffer]bool{}
+		for j, b := range t.buffers {
+			if b == nil || !t.call.Args[j].Mode.Writes() || written[b] {
+				continue
+			}
+			written[b] = true
+			if _, known := current[b]; !known && t.call.Args[j].Mode == kernels.Write {
+				ids[b] = len(ids) + 1
+			}
+			pt.Writes = append(pt.Writes, datum(b, true))
+		}
+		prob.Tasks = append(prob.Tasks, pt)
+	}
+	pl.Problem = prob
+	return errors.Join(faults...)
+}
+
+// candidates fills in the cost of task i on each device, or why it cannot run
+// there. None at all is a *PlanError.
+func (pl *planner) candidates(i int, pt *partitioner.Task, faces map[string]int) error {
+	s, t := pl.session, &pl.graph.tasks[i]
+	pl.variants[i] = make([]*kernels.Variant, len(s.agents))
+	allowed := map[string]bool{}
+	sel, err := ParseSelector(t.selector)
+	if err == nil {
+		var infos []devices.Info
+		infos, err = sel.Select(s.Devices())
+		for _, d := range infos {
+			allowed[d.ID] = true
+		}
+	}
+	if err != nil {
+		return &TaskError{Task: t.name, Attempt: 1, Err: err}
+	}
+	pe := &PlanError{Task: t.name}
+	for j, a := range s.agents {
+		v, why := pl.candidate(t, a, allowed)
+		if why != "" {
+			pt.Cost[j].Refused = why
+			pe.Tried = append(pe.Tried, why)
+			continue
+		}
+		pl.variants[i][j] = v
+		pt.Cost[j] = s.model.Estimate(t.call, v, &a.info)
+		if n := faces[a.info.PhysicalID]; !s.exclusive && n > 1 {
+			// All faces at once: each gets its part of the processor.
+			pt.Cost[j].Run *= time.Duration(n)
+			pt.Cost[j].Fixed *= time.Duration(n)
+		}
+		pt.Cost[j].Run *= time.Duration(t.times())
+	}
+	if len(pe.Tried) == len(s.agents) {
+		pe.Hint = s.hintFor(t.call.Kernel)
+		return pe
+	}
+	return nil
+}
+
+// candidate is the variant that a would run, or why it does not take the task.
+func (pl *planner) candidate(t *task, a *agent, allowed map[string]bool) (*kernels.Variant, string) {
+	if !allowed[a.info.ID] {
+		return nil, fmt.Sprintf("%s is not among the devices asked for (%s)", a.info.ID, t.selector)
+	}
+	if a.hung.Load() {
+		return nil, fmt.Sprintf("%s is out of use: a kernel exceeded its time limit and still runs", a.info.ID)
+	}
+	v, err := t.call.Kernel.VariantFor(a.info)
+	if err != nil {
+		return nil, err.Error()
+	}
+	if !a.info.UnifiedMemory {
+		for _, b := range t.buffers {
+			if b != nil && a.info.MaxAlloc > 0 && int64(len(b.host)) > a.info.MaxAlloc {
+				return nil, fmt.Sprintf("%s takes buffers of at most %d bytes, %q has %d", a.info.ID, a.info.MaxAlloc, b.array.Name, len(b.host))
+			}
+		}
+	}
+	local := v.StaticLocal
+	for _, arg := range t.call.Args {
+		local += arg.LocalBytes
+	}
+	if local > a.info.LocalMemory && a.info.LocalMemory > 0 {
+		return nil, fmt.Sprintf("%s has %d bytes of local memory, %s needs %d (%d in the kernel, %d as arguments)",
+			a.info.ID, a.info.LocalMemory, t.call.Kernel.Name, local, v.StaticLocal, local-v.StaticLocal)
+	}
+	return v, ""
+}
+
+// hintFor says what would bring a device that runs k.
+func (s *Session) hintFor(k *kernels.Kernel) string {
+	for _, v := range k.Variants {
+		for _, b := range s.backends {
+			if b.Name == string(v.Language) && !b.Available && b.Hint != "" {
+				return b.Hint
+			}
+		}
+	}
+	return ""
+}
+
+// minGrainItems is the smallest number of work-items by which cuts are rounded
+// where the work-group size is free: whole cache lines of any element type.
+const minGrainItems = 64
+
+// splitRule decides whether task i may be divided.
+func (pl *planner) splitRule(i int, pt *partitioner.Task) error {
+	t := &pl.graph.tasks[i]
+	place := &pl.placed[i]
+	var err error
+	if place.bands, err = t.call.Bands(); err != nil {
+		place.bands = make([]*kernels.Band, len(t.call.Args))
+	}
+	capable := 0
+	for _, v := range pl.variants[i] {
+		if v != nil {
+			capable++
+		}
+	}
+	parts := 0
+	for _, f := range t.split.Shares {
+		if f > 0 {
+			parts++
+		}
+	}
+	if t.split.Never || t.times() > 1 || (capable < 2 && parts < 2) || (len(t.split.Shares) > 0 && parts < 2 && t.split.Shares[0] > 0) {
+		return nil
+	}
+	dim, bands, err := t.call.Splittable()
+	if err == nil {
+		err = t.aliased()
+	}
+	if err != nil {
+		if parts > 1 {
+			return &TaskError{Task: t.name, Attempt: 1, Err: fmt.Errorf("%w: %w", err, devices.ErrInvalid)}
+		}
+		place.reason = err.Error()
+		return nil
+	}
+	if capable < 2 {
+		if parts > 1 {
+			place.reason = fmt.Sprintf("%d shares asked for, one device can run it", parts)
+		}
+		return nil
+	}
+	items := t.call.Range.Size[dim]
+	place.dim, place.bands = dim, bands
+	pt.Split = &partitioner.Split{Items: items, Grain: max(t.call.Range.Local[dim], 1)}
+	if t.call.Range.Local[dim] == 0 && dim == 0 && items >= minGrainItems*4*capable {
+		pt.Split.Grain = minGrainItems
+	}
+	if parts > 0 {
+		pt.Split.Shares = make([]float64, len(pl.session.agents))
+		next := 0
+		var lastOne int
+		for j, v := range pl.variants[i] {
+			if v != nil && next < len(t.split.Shares) {
+				pt.Split.Shares[j] = t.split.Shares[next]
+				next, lastOne = next+1, j
+			}
+		}
+		for ; next < len(t.split.Shares); next++ { // fewer devices than shares
+			pt.Split.Shares[lastOne] += t.split.Shares[next]
+			place.reason = fmt.Sprintf("%d shares asked for, %d devices can run it: the last takes what is left", len(t.split.Shares), capable)
+		}
+	}
+	return nil
+}
+
+// aliased refuses a split of a task that takes one buffer as two arguments and
+// writes it.
+func (t *task) aliased() error {
+	for i, b := range t.buffers {
+		for j := range i {
+			if b != nil && b == t.buffers[j] && (t.call.Args[i].Mode.Writes() || t.call.Args[j].Mode.Writes()) {
+				return fmt.Errorf("%s cannot be split: buffer %q is two of its arguments and is written", t.call.Kernel.Name, b.array.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// place turns the schedule into placements.
+func (pl *planner) place() {
+	for i := range pl.placed {
+		place, task := &pl.placed[i], &pl.graph.tasks[i]
+		scheduled := &pl.Schedule.Tasks[i]
+		whole := task.call.Range.Norm()
+		if place.reason == "" {
+			place.reason = scheduled.Reason
+		}
+		for _, share := range scheduled.Shares {
+			nd := whole
+			if len(scheduled.Shares) > 1 {
+				nd.Offset[place.dim] += share.Lo
+				nd.Size[place.dim] = share.Hi - share.Lo
+			}
+			place.shares = append(place.shares, placedShare{agent: share.Device, nd: nd, variant: pl.variants[i][share.Device]})
+		}
+	}
+	if pl.forwardOrder() {
+		pl.order = pl.Schedule.Order
+	}
+}
+
+// forwardOrder reports whether the schedule's order may be used for lowering:
+// it keeps all dependencies of the graph.
+func (pl *planner) forwardOrder() bool {
+	at := make([]int, len(pl.graph.tasks))
+	for n, t := range pl.Schedule.Order {
+		at[t] = n
+	}
+	if len(pl.Schedule.Order) != len(at) {
+		return false
+	}
+	for i := range pl.graph.tasks {
+		for _, a := range pl.graph.tasks[i].after {
+			if at[a] > at[i] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// maxCompilers bounds the compilations at one time.
+const maxCompilers = 4
+
+// compile compiles what the plan needs and has not been compiled yet. All
+// errors are returned, each naming the first task that needs the kernel.
+func (p *Plan) compile(ctx context.Context) error {
+	type need struct {
+		agent   int
+		variant *kernels.Variant
+	}
+	kernelOf := map[need]devices.Kernel{}
+	firstTask := map[need]string{}
+	var order []need
+	for i := range p.placed {
+		for _, sh := range p.placed[i].shares {
+			n := need{sh.agent, sh.variant}
+			if _, seen := firstTask[n]; !seen {
+				firstTask[n] = p.graph.tasks[i].name
+				order = append(order, n)
+			}
+		}
+	}
+	compiled := make([]devices.Kernel, len(order))
+	errs := make([]error, len(order))
+	var group errgroup.Group
+	group.SetLimit(maxCompilers)
+	for i, n := range order {
+		group.Go(func() error {
+			a := p.session.agents[n.agent]
+			k, err := p.session.programs.kernel(ctx, a, n.variant)
+			if err != nil {
+				errs[i] = &TaskError{Task: firstTask[n], Attempt: 1, Err: err}
+			}
+			compiled[i] = k
+			return nil
+		})
+	}
+	_ = group.Wait() // the functions report through errs
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for i, n := range order {
+		kernelOf[n] = compiled[i]
+	}
+	for i := range p.placed {
+		for j := range p.placed[i].shares {
+			sh := &p.placed[i].shares[j]
+			sh.kernel = kernelOf[need{sh.agent, sh.variant}]
+		}
+	}
+	return nil
+}
+
+// decision explains the placement of task i.
+func (p *Plan) decision(run int64, i int) DecisionEvent {
+	e := DecisionEvent{Run: run, Task: i, Reason: p.placed[i].reason}
+	for _, c := range p.Schedule.Tasks[i].Candidates {
+		e.Candidates = append(e.Candidates, Candidate{Device: p.session.agents[c.Device].info.ID, Run: c.Run, Move: c.Move, Start: c.Start, Refused: c.Refused})
+	}
+	for _, sh := range p.placed[i].shares {
+		lo, hi := sh.span(p.placed[i].dim)
+		e.Chosen = append(e.Chosen, Share{p.session.agents[sh.agent].info.ID, p.placed[i].dim, int(lo), int(hi)})
+	}
+	return e
+}
+
+// Decisions explains every placement, by task number.
+func (p *Plan) Decisions() []DecisionEvent {
+	all := make([]DecisionEvent, len(p.placed))
+	for i := range all {
+		all[i] = p.decision(0, i)
+	}
+	return all
+}
+
+// Tasks describes the graph's tasks, by number.
+func (p *Plan) Tasks() []TaskInfo {
+	all := make([]TaskInfo, len(p.graph.tasks))
+	for i := range all {
+		t := &p.graph.tasks[i]
+		all[i] = TaskInfo{i, t.name, t.call.Kernel.Name, t.after}
+	}
+	return all
+}

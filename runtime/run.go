@@ -1,0 +1,307 @@
+package tandem
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tandemrun/tandem/devices"
+)
+
+// maxPending bounds the operations of one run that are lowered and not over:
+// the memory of a run does not depend on how many tasks it has.
+const maxPending = 4096
+
+// A Run is a graph that was submitted. It is safe for concurrent use.
+type Run struct {
+	id       int64
+	session  *Session
+	graph    *Graph
+	plan     *Plan
+	observed bool // an observer wants launches or copies
+	started  time.Duration
+
+	pending atomic.Int64  // ops lowered and not over
+	room    chan struct{} // a token when pending has fallen, for lowering
+	done    chan struct{}
+	lowered chan struct{} // closed when every op has been put in order
+
+	partsLeft []atomic.Int32 // by task
+	last      map[int][]*op  // of tasks that others wait for by request; lowering only
+	tasksDone atomic.Int64
+	stop      atomic.Pointer[error] // why the run was cancelled
+	unhook    func() bool
+
+	mu       sync.Mutex
+	errs     []error // *TaskError each
+	failed   map[int]bool
+	makespan time.Duration
+	over     bool // done is closed
+	slab     []op // ops not handed out yet; lowering only
+}
+
+// Submit plans the graph, compiles what it needs, and starts it. What is wrong
+// with the graph, a kernel that does not compile and a task that no device can
+// run are returned here, before anything has run. ctx governs the run too: when
+// it ends, the run is cancelled. The same graph may be submitted again at any
+// time; runs that share buffers follow each other in the order of Submit.
+func (s *Session) Submit(ctx context.Context, g *Graph) (*Run, error) {
+	p, err := s.Plan(ctx, g)
+	if err != nil {
+		return nil, err
+	}
+	return s.Start(ctx, p)
+}
+
+// Start is Submit for a graph that has been planned.
+func (s *Session) Start(ctx context.Context, p *Plan) (*Run, error) {
+	if err := p.compile(ctx); err != nil {
+		return nil, err
+	}
+	g := p.graph
+	r := &Run{id: s.lastRun.Add(1), session: s, graph: g, plan: p,
+		observed: s.observer.Launched != nil || s.observer.Copied != nil,
+		room:     make(chan struct{}, 1), done: make(chan struct{}), lowered: make(chan struct{}),
+		partsLeft: make([]atomic.Int32, len(g.tasks)), failed: map[int]bool{}, last: map[int][]*op{}}
+	for i := range g.tasks {
+		r.partsLeft[i].Store(int32(len(p.placed[i].shares) * g.tasks[i].times()))
+	}
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil, errClosed
+	}
+	var before []*Run
+	for _, other := range s.active {
+		if shareBuffers(other.graph, g) {
+			before = append(before, other)
+		}
+	}
+	s.active = append(s.active, r)
+	s.runs[r] = struct{}{}
+	s.live.Add(1)
+	s.mu.Unlock()
+	r.started = devices.Now()
+	r.announce()
+	r.unhook = context.AfterFunc(ctx, func() { r.Cancel(context.Cause(ctx)) })
+	go r.execute(before)
+	return r, nil
+}
+
+// shareBuffers reports whether two graphs have a buffer in common.
+func shareBuffers(a, b *Graph) bool {
+	if len(a.use) > len(b.use) {
+		a, b = b, a
+	}
+	for buf := range a.use {
+		if _, ok := b.use[buf]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// announce sends the events that come before the first operation.
+func (r *Run) announce() {
+	ob := &r.session.observer
+	if ob.RunStarted != nil {
+		e := RunStarted{Run: r.id, Name: r.graph.name, Devices: r.session.Devices(), At: r.started}
+		for i := range r.graph.tasks {
+			t := &r.graph.tasks[i]
+			e.Tasks = append(e.Tasks, TaskInfo{i, t.name, t.call.Kernel.Name, t.after})
+		}
+		ob.RunStarted(e)
+	}
+	if ob.Decided != nil {
+		for i := range r.plan.placed {
+			ob.Decided(r.plan.decision(r.id, i))
+		}
+	}
+}
+
+// execute lowers the graph and waits for the end.
+func (r *Run) execute(before []*Run) {
+	s := r.session
+	defer s.live.Done()
+	for _, b := range before {
+		<-b.lowered
+	}
+	for _, t := range r.plan.order {
+		for range r.graph.tasks[t].times() {
+			for r.pending.Load() >= maxPending {
+				<-r.room
+			}
+			r.lowerTask(t)
+		}
+	}
+	s.mu.Lock()
+	for i, a := range s.active {
+		if a == r {
+			s.active = append(s.active[:i], s.active[i+1:]...)
+			break
+		}
+	}
+	s.mu.Unlock()
+	close(r.lowered)
+	for r.pending.Load() > 0 {
+		<-r.room
+	}
+	// Nothing of the run is left: let its operations be collected, and mark
+	// what failed tasks left undefined.
+	s.mu.Lock()
+	for b := range r.graph.use {
+		if !b.freed {
+			b.tracker.Settle((*op).state)
+		}
+	}
+	s.mu.Unlock()
+	r.unhook()
+	r.end()
+}
+
+// opDone notes the end of an op.
+func (r *Run) opDone() {
+	if n := r.pending.Add(-1); n == 0 || n == maxPending/2 {
+		select {
+		case r.room <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// end closes the run once.
+func (r *Run) end() {
+	r.mu.Lock()
+	if r.over {
+		r.mu.Unlock()
+		return
+	}
+	r.over = true
+	r.makespan = devices.Now() - r.started
+	err := r.err()
+	r.mu.Unlock()
+	s := r.session
+	s.mu.Lock()
+	delete(s.runs, r)
+	s.mu.Unlock()
+	if f := s.observer.RunFinished; f != nil {
+		f(RunFinished{r.id, devices.Now(), err})
+	}
+	close(r.done)
+}
+
+// err is the outcome so far; r.mu is held.
+func (r *Run) err() error {
+	if len(r.errs) > 0 {
+		return errors.Join(r.errs...)
+	}
+	if p := r.stop.Load(); p != nil && r.tasksDone.Load() < int64(len(r.graph.tasks)) {
+		return *p
+	}
+	return nil
+}
+
+// Wait blocks until the run is over and returns its outcome: nil, the failed
+// tasks (each a *TaskError, joined), or the cause of its cancellation. If ctx
+// ends first, Wait returns its cause and the run goes on.
+func (r *Run) Wait(ctx context.Context) error {
+	select {
+	case <-r.done:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err()
+}
+
+// Done is closed when the run is over.
+func (r *Run) Done() <-chan struct{} { return r.done }
+
+// Cancel keeps tasks that have not been handed to a device from starting. What
+// runs already runs to its end. Wait then returns cause (context.Canceled if
+// nil). Cancelling a run that is over changes nothing.
+func (r *Run) Cancel(cause error) {
+	if cause == nil {
+		cause = context.Canceled
+	}
+	r.stop.CompareAndSwap(nil, &cause)
+}
+
+func (r *Run) cancelled() error {
+	if p := r.stop.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// Progress is how many tasks are over, of how many.
+func (r *Run) Progress() (done, total int) {
+	return int(r.tasksDone.Load()), len(r.graph.tasks)
+}
+
+// Makespan is the time from the start of the run to its end, 0 before.
+func (r *Run) Makespan() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.makespan
+}
+
+// Plan is the plan that the run follows.
+func (r *Run) Plan() *Plan { return r.plan }
+
+// ended turns the error of an op into what its successors see, and keeps the
+// run's books. It is called once for each op, by its agent.
+func (r *Run) ended(o *op, a *agent, err error) error {
+	var skip *skipped
+	if err != nil && !errors.As(err, &skip) {
+		err = r.fail(o, a.info.ID, err)
+	}
+	if o.kind == opLaunch && err == nil && r.partsLeft[o.task].Add(-1) == 0 {
+		r.tasksDone.Add(1)
+	}
+	return err
+}
+
+// fail records the first failure of a task.
+func (r *Run) fail(o *op, device string, err error) error {
+	te := &TaskError{Task: "?", Device: device, Attempt: 1, Err: err}
+	if o.task >= 0 {
+		te.Task = r.graph.tasks[o.task].name
+	}
+	r.mu.Lock()
+	first := !r.failed[o.task]
+	if first {
+		r.failed[o.task] = true
+		r.errs = append(r.errs, te)
+	}
+	r.mu.Unlock()
+	if f := r.session.observer.Faulted; f != nil && first {
+		f(FaultEvent{r.id, o.task, device, err, "failed the task and what depends on it", devices.Now()})
+	}
+	return te
+}
+
+// timeout gives the run up while a launch is still running.
+func (r *Run) timeout(task int, device string, err error) {
+	te := &TaskError{Task: r.graph.tasks[task].name, Device: device, Attempt: 1, Err: err}
+	r.mu.Lock()
+	r.failed[task] = true
+	r.errs = append(r.errs, te)
+	r.mu.Unlock()
+	var cause error = te
+	r.stop.CompareAndSwap(nil, &cause)
+	if f := r.session.observer.Faulted; f != nil {
+		f(FaultEvent{r.id, task, device, err, "gave the run up; the device is not used again", devices.Now()})
+	}
+	r.end()
+}
+
+// timedOut reports whether timeout has been called for the task.
+func (r *Run) timedOut(task int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.over && r.failed[task]
+}

@@ -1,0 +1,301 @@
+package tandem
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tandemrun/tandem/devices"
+	"github.com/tandemrun/tandem/devices/hostmem"
+	"github.com/tandemrun/tandem/kernels"
+	"github.com/tandemrun/tandem/transfer"
+)
+
+// Config says how to open a session. The zero value of every field but Drivers
+// is a good default.
+type Config struct {
+	// Drivers are the ways to reach hardware, in order of their devices' ids;
+	// all.Drivers() has every one that tandem knows.
+	Drivers []devices.Driver
+
+	// Devices selects among the devices found (see Selector); empty: all.
+	// Naming several faces of one processor ("cpu,opencl") uses them at the
+	// same time; by default the planner uses one face at a time.
+	Devices string
+
+	// MemoryLimit bounds what is allocated on a device, in bytes by device id.
+	MemoryLimit map[string]int64
+
+	// Observer learns what happens.
+	Observer Observer
+
+	// Model predicts how long launches take; nil: estimates from the
+	// kernels' own hints and the devices' descriptions.
+	Model Model
+}
+
+// A Session holds open devices and the buffers on them. It is safe for
+// concurrent use; several graphs may be in flight at once.
+type Session struct {
+	backends  []devices.Backend
+	agents    []*agent
+	exclusive bool // faces of one processor take turns
+	observer  Observer
+	model     Model
+	programs  programs
+
+	mu      sync.Mutex // orders lowering: trackers, replicas, runs
+	buffers map[*Buffer]struct{}
+	active  []*Run            // not lowered to the end, in order of submission
+	runs    map[*Run]struct{} // not over
+	unnamed int
+	closed  bool
+
+	lastRun atomic.Int64
+	lastOp  atomic.Int64
+	live    sync.WaitGroup // runs
+}
+
+// Open probes the drivers and opens the selected devices. A driver without
+// devices is normal; a selector that matches nothing is an error that lists
+// what there is. No device at all is ErrUnavailable.
+func Open(ctx context.Context, c Config) (*Session, error) {
+	s := &Session{buffers: map[*Buffer]struct{}{}, runs: map[*Run]struct{}{}, observer: c.Observer, model: c.Model}
+	if s.model == nil {
+		s.model = hintModel{}
+	}
+	var found []devices.Info
+	driver := map[string]devices.Driver{}
+	for _, d := range c.Drivers {
+		b := d.Probe(ctx)
+		s.backends = append(s.backends, b)
+		driver[b.Name] = d
+		found = append(found, b.Devices...)
+	}
+	sel, err := ParseSelector(c.Devices)
+	if err != nil {
+		return nil, err
+	}
+	chosen, err := sel.Select(found)
+	if err != nil {
+		return nil, err
+	}
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("no device found: %w", devices.ErrUnavailable)
+	}
+	if len(chosen) > transfer.MaxNodes-1 {
+		return nil, fmt.Errorf("%d devices, at most %d are supported: %w", len(chosen), transfer.MaxNodes-1, devices.ErrInvalid)
+	}
+	for id := range c.MemoryLimit {
+		if !hasID(chosen, id) {
+			return nil, fmt.Errorf("memory limit for %q: no such device in this session: %w", id, devices.ErrInvalid)
+		}
+	}
+	for _, info := range chosen {
+		d, err := driver[info.Backend].Open(ctx, info.Ordinal)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("%s: %w", info.ID, err), s.Close())
+		}
+		a, err := newAgent(s, len(s.agents), d, c.MemoryLimit[info.ID])
+		if err != nil {
+			return nil, errors.Join(err, d.Close(), s.Close())
+		}
+		s.agents = append(s.agents, a)
+	}
+	s.exclusive = !sel.namesFaces(chosen)
+	s.programs.init(len(s.agents))
+	return s, nil
+}
+
+func hasID(infos []devices.Info, id string) bool {
+	for _, i := range infos {
+		if i.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// Backends is what probing found, one entry for each driver.
+func (s *Session) Backends() []devices.Backend { return s.backends }
+
+// Devices describes the session's devices, in probe order.
+func (s *Session) Devices() []devices.Info {
+	infos := make([]devices.Info, len(s.agents))
+	for i, a := range s.agents {
+		infos[i] = a.info
+	}
+	return infos
+}
+
+// Close waits for the runs in flight, frees all buffers and closes the devices.
+// Closing twice is nil.
+func (s *Session) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	var runs []*Run
+	for r := range s.runs {
+		runs = append(runs, r)
+	}
+	s.mu.Unlock()
+	for _, r := range runs {
+		<-r.done
+	}
+	for _, a := range s.agents {
+		if a.hung.Load() {
+			// A kernel still runs there and may write to any buffer: nothing of
+			// the device or of host memory can be given back.
+			return fmt.Errorf("%s: left open, a kernel is still running: %w", a.info.ID, devices.ErrTimeout)
+		}
+	}
+	s.live.Wait()
+	var errs []error
+	for b := range s.buffers {
+		errs = append(errs, s.freeBuffer(b))
+	}
+	errs = append(errs, s.programs.close())
+	for _, a := range s.agents {
+		errs = append(errs, a.close())
+	}
+	return errors.Join(errs...)
+}
+
+var errClosed = fmt.Errorf("session: %w", devices.ErrClosed)
+
+// freeBuffer waits for b's operations and gives its memory back.
+func (s *Session) freeBuffer(b *Buffer) error {
+	for {
+		s.mu.Lock()
+		if b.freed {
+			s.mu.Unlock()
+			return nil
+		}
+		var busy *op
+		b.tracker.Pending(func(o *op) {
+			if done, _ := o.state(); !done {
+				busy = o
+			}
+		})
+		if busy == nil {
+			break
+		}
+		s.mu.Unlock()
+		busy.waitEnd()
+	}
+	defer s.mu.Unlock()
+	b.freed = true
+	b.err = fmt.Errorf("buffer %q: %w", b.array.Name, devices.ErrClosed)
+	delete(s.buffers, b)
+	var errs []error
+	for i, r := range b.replicas {
+		if r != nil {
+			errs = append(errs, s.agents[i].memory.Free(r))
+		}
+	}
+	errs = append(errs, hostmem.Free(b.host))
+	b.host = nil
+	return errors.Join(errs...)
+}
+
+// programs are the kernels compiled so far. Compiling happens in Submit,
+// outside the session's lock.
+type programs struct {
+	mu      sync.Mutex
+	open    map[programKey]*program
+	kernels []map[*kernels.Variant]devices.Kernel // by agent
+}
+
+type programKey struct {
+	agent  int
+	source *devices.Source
+}
+
+type program struct {
+	once    sync.Once
+	program devices.Program
+	err     error
+}
+
+func (p *programs) init(agents int) {
+	p.open = map[programKey]*program{}
+	p.kernels = make([]map[*kernels.Variant]devices.Kernel, agents)
+	for i := range p.kernels {
+		p.kernels[i] = map[*kernels.Variant]devices.Kernel{}
+	}
+}
+
+// kernel compiles v for a, or finds it compiled.
+func (p *programs) kernel(ctx context.Context, a *agent, v *kernels.Variant) (devices.Kernel, error) {
+	p.mu.Lock()
+	if k := p.kernels[a.index][v]; k != nil {
+		p.mu.Unlock()
+		return k, nil
+	}
+	key := programKey{a.index, v.Source}
+	prog := p.open[key]
+	if prog == nil {
+		prog = &program{}
+		p.open[key] = prog
+	}
+	p.mu.Unlock()
+	prog.once.Do(func() { prog.program, prog.err = a.device.Compile(ctx, v.Source) })
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if prog.err != nil {
+		delete(p.open, key) // it may have been ctx; try again next time
+		return nil, prog.err
+	}
+	if k := p.kernels[a.index][v]; k != nil {
+		return k, nil
+	}
+	k, err := prog.program.Kernel(v.Entry)
+	if err != nil {
+		return nil, err
+	}
+	p.kernels[a.index][v] = k
+	return k, nil
+}
+
+// logs are the compilers' messages by source, for those that said something.
+func (p *programs) logs() map[*devices.Source]string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	logs := map[*devices.Source]string{}
+	for key, prog := range p.open {
+		if prog.program != nil && prog.program.Log() != "" {
+			logs[key.source] = prog.program.Log()
+		}
+	}
+	return logs
+}
+
+func (p *programs) close() error {
+	var errs []error
+	for _, m := range p.kernels {
+		for _, k := range m {
+			errs = append(errs, k.Close())
+		}
+	}
+	for _, prog := range p.open {
+		if prog.program != nil {
+			errs = append(errs, prog.program.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// BuildLogs are the compilers' messages of everything compiled so far, by the
+// source's name; sources without messages are not in it.
+func (s *Session) BuildLogs() map[string]string {
+	logs := map[string]string{}
+	for src, log := range s.programs.logs() {
+		logs[src.Name] = log
+	}
+	return logs
+}

@@ -1,0 +1,92 @@
+package tandem
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/tandemrun/tandem/devices"
+)
+
+// DeviceStats is what a device has done since its session was opened.
+type DeviceStats struct {
+	ID            string        `json:"id"`
+	Backend       string        `json:"backend"`
+	Tasks         int64         `json:"tasks"` // launches; each part of a split task counts
+	WorkItems     int64         `json:"work_items"`
+	Busy          time.Duration `json:"-"`
+	BusyS         float64       `json:"busy_s"` // Busy in seconds
+	BytesH2D      int64         `json:"bytes_h2d"`
+	BytesD2H      int64         `json:"bytes_d2h"`
+	BytesD2D      int64         `json:"bytes_d2d"`
+	BytesZeroCopy int64         `json:"bytes_zero_copy"` // touched on the host's own pages instead of copied
+}
+
+// counters are the live numbers of one agent.
+type counters struct {
+	tasks, items, busy, h2d, d2h, d2d, zero atomic.Int64
+}
+
+// Stats is what each device has done, in probe order.
+func (s *Session) Stats() []DeviceStats {
+	all := make([]DeviceStats, len(s.agents))
+	for i, a := range s.agents {
+		c := &a.counters
+		busy := time.Duration(c.busy.Load())
+		all[i] = DeviceStats{ID: a.info.ID, Backend: a.info.Backend, Tasks: c.tasks.Load(), WorkItems: c.items.Load(),
+			Busy: busy, BusyS: busy.Seconds(), BytesH2D: c.h2d.Load(), BytesD2H: c.d2h.Load(), BytesD2D: c.d2d.Load(), BytesZeroCopy: c.zero.Load()}
+	}
+	return all
+}
+
+// report counts an op that is over and tells the observer. It runs on the
+// agent's goroutine.
+func (s *Session) report(o *op, a *agent, err error, t devices.Times, queue string) {
+	c := &a.counters
+	var run int64
+	if o.run != nil {
+		run = o.run.id
+	}
+	switch o.kind {
+	case opLaunch:
+		if err == nil {
+			c.tasks.Add(1)
+			c.items.Add(o.launch.Range.Items())
+			c.busy.Add(int64(t.Run()))
+			c.zero.Add(o.zero)
+			o.run.observe(o, a, t)
+		}
+		if f := s.observer.Launched; f != nil {
+			task := &o.run.graph.tasks[o.task]
+			f(LaunchEvent{Run: run, Op: o.id, After: o.after, Task: o.task, Name: task.name, Kernel: task.call.Kernel.Name,
+				Part: int(o.part), Parts: int(o.parts), Device: a.info.ID, Queue: queue, Range: o.launch.Range,
+				ZeroCopy: o.zero, Times: t, Err: err})
+		}
+	case opCopy:
+		zero := o.copy.Kind == devices.SyncToDevice || o.copy.Kind == devices.SyncToHost
+		if err == nil {
+			switch o.copy.Kind {
+			case devices.HostToDevice:
+				c.h2d.Add(o.copy.Size)
+			case devices.DeviceToHost:
+				c.d2h.Add(o.copy.Size)
+			case devices.DeviceToDevice:
+				c.d2d.Add(o.copy.Size)
+			default:
+				c.zero.Add(o.copy.Size)
+			}
+		}
+		if f := s.observer.Copied; f != nil {
+			f(CopyEvent{Run: run, Op: o.id, After: o.after, Task: o.task, Buffer: o.buf.array.Name, Offset: o.offset, Bytes: o.copy.Size,
+				From: s.nodeName(int(o.from)), To: s.nodeName(int(o.to)), ZeroCopy: zero,
+				Device: a.info.ID, Queue: queue, Times: t, Err: err})
+		}
+	}
+}
+
+// nodeName names a memory node for people.
+func (s *Session) nodeName(n int) string {
+	if n == 0 {
+		return "host"
+	}
+	return s.agents[n-1].info.ID
+}
