@@ -1,0 +1,44 @@
+package library
+
+import (
+	"embed"
+
+	"github.com/tandemrun/tandem/devices"
+	"github.com/tandemrun/tandem/kernels"
+)
+
+//go:embed cl/*.cl
+var clFiles embed.FS
+
+// clSource is an embedded OpenCL C file with definitions before it: the types
+// that the file is a template of. Kernels of one file and one prelude share
+// the source, so that a device builds it once.
+func clSource(file, prelude string) *devices.Source {
+	text, err := clFiles.ReadFile("cl/" + file)
+	if err != nil {
+		panic(err) // the file's name is written in this package
+	}
+	full := prelude + "#line 1 \"" + file + "\"\n" + string(text)
+	return &devices.Source{Name: file, Language: devices.LangOpenCL, Text: []byte(full)}
+}
+
+// variants pairs a kernel's Go function with its OpenCL C entry point.
+func variants(f devices.GoFunc, cl *devices.Source, entry string, needs kernels.Needs) []kernels.Variant {
+	goSource := &devices.Source{
+		Name:     entry + ".go",
+		Language: devices.LangGo,
+		Go:       map[string]devices.GoFunc{entry: f},
+	}
+	return []kernels.Variant{
+		{Language: devices.LangGo, Source: goSource, Entry: entry},
+		{Language: devices.LangOpenCL, Source: cl, Entry: entry, Needs: needs},
+	}
+}
+
+// OpenCL C definitions of the element types. Integers are added and multiplied
+// as unsigned numbers: the same bits, and no overflow that C leaves undefined.
+const (
+	defFloat  = "#define T float\n#define T8 float8\n"
+	defDouble = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n#define T double\n#define T8 double8\n"
+	defInt    = "#define T uint\n#define T8 uint8\n"
+)
