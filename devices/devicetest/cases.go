@@ -1,9 +1,10 @@
 package devicetest
 
+import "slices"
+
 // cases are all cases, in the order of the contract: driver, memory, copies,
-// programs, launches, order, events, many at once.
+// programs, launches, arguments, order, events, many at once.
 func cases() []testCase {
-	var all []testCase
-	all = append(all, driverCases()...)
-	return all
+	return slices.Concat(driverCases(), memoryCases(), copyCases(), programCases(), launchCases(),
+		argumentCases(), orderCases(), eventCases(), loadCases())
 }
