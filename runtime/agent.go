@@ -236,6 +236,10 @@ func (a *agent) issue(o *op) bool {
 		a.end(o, fmt.Errorf("%s: a kernel that exceeded its time limit still runs: %w", a.info.ID, devices.ErrDeviceLost), devices.Times{}, "")
 		return true
 	}
+	if o.fault != nil {
+		a.end(o, o.fault, devices.Times{}, "")
+		return true
+	}
 	o.mu.Lock()
 	poison := o.poison
 	native := o.native

@@ -73,6 +73,9 @@ func given(v any) (kernels.Given, *Buffer, error) {
 		if b == nil {
 			return g, nil, fmt.Errorf("nil buffer")
 		}
+		if b.err != nil {
+			return g, nil, b.err
+		}
 		g.Array = &b.array
 		return g, b, nil
 	case []kernels.FieldValue:

@@ -46,7 +46,7 @@ func (r *Run) lowerTask(t int) {
 		o.kind, o.task, o.part, o.parts = opLaunch, t, int32(n), int32(len(placed.shares))
 		o.agent, o.queue = s.agents[placed.shares[n].agent], devices.Compute
 		if err := r.lowerPart(o, task, placed, &placed.shares[n]); err != nil {
-			o.addPoison(err)
+			o.fault = err
 		}
 		// Data dependencies come from the trackers, these by request.
 		for _, before := range task.asked {

@@ -46,6 +46,7 @@ type op struct {
 	succs    []edge
 	native   []edge // predecessors that the device's wait list covers
 
+	fault error  // found while lowering: the op fails in its turn
 	after []OpID // for observers only
 
 	task  int // -1: none
