@@ -52,16 +52,16 @@ func price(s, x, t, rate, volatility float32) (call, put float32) {
 		nan := float32(math.NaN())
 		return nan, nan
 	}
-	spread := volatility * root(t)
+	spread := float32(volatility * root(t))
 	if spread < 1e-6 {
 		spread = 1e-6
 	}
-	drift := (rate + float32(float32(0.5*volatility)*volatility)) * t
-	d1 := (logarithm(s*reciprocal(x)) + drift) * reciprocal(spread)
+	drift := float32((rate + float32(float32(0.5*volatility)*volatility)) * t)
+	d1 := float32((logarithm(float32(s*reciprocal(x))) + drift) * reciprocal(spread))
 	d2 := d1 - spread
 	below1, above1 := sides(d1)
 	below2, above2 := sides(d2)
-	paid := x * exponential(-float32(rate*t))
+	paid := float32(x * exponential(-float32(rate*t)))
 	return float32(s*below1) - float32(paid*below2), float32(paid*above2) - float32(s*above1)
 }
 

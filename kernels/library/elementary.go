@@ -5,7 +5,8 @@ import "math"
 // Elementary functions of float32 from additions, multiplications and bit
 // patterns only. Division, square root and the library functions of OpenCL C
 // may differ in the last bits from device to device (OpenCL 1.2, section 7.4);
-// these do not. They are fast rather than careful: the argument has to be in
+// these do not. Every product is converted explicitly, which keeps the compiler
+// from fusing it with a sum, also one in a caller. They are fast rather than careful: the argument has to be in
 // the range that each one states.
 
 // reciprocal is 1/x for normal x below 2^126, within 2 ulp: Newton's iteration
@@ -15,7 +16,7 @@ func reciprocal(x float32) float32 {
 	y *= 2 - float32(x*y)
 	y *= 2 - float32(x*y)
 	y *= 2 - float32(x*y)
-	return y
+	return float32(y)
 }
 
 // root is the square root of x ≥ 0, within 2 ulp: x times its inverse root,
@@ -27,7 +28,7 @@ func root(x float32) float32 {
 	y *= 1.5 - float32(float32(h*y)*y)
 	y *= 1.5 - float32(float32(h*y)*y)
 	y *= 1.5 - float32(float32(h*y)*y)
-	return x * y
+	return float32(x * y)
 }
 
 // exponential is e^x, within 2 ulp, for x cut to [-87, 88]. Polynomial and
@@ -50,7 +51,7 @@ func exponential(x float32) float32 {
 	p = float32(p*r) + 1.6666665459e-1
 	p = float32(p*r) + 5.0000001201e-1
 	p = (float32(p*float32(r*r)) + r) + 1
-	return p * math.Float32frombits(math.Float32bits(n+12583039)<<23)
+	return float32(p * math.Float32frombits(math.Float32bits(n+12583039)<<23))
 }
 
 // logarithm is the natural logarithm of normal x > 0, within 2 ulp or 1e-7,
@@ -70,7 +71,7 @@ func logarithm(x float32) float32 {
 	p = float32(p*m) + 2.0000714765e-1
 	p = float32(p*m) - 2.4999993993e-1
 	p = float32(p*m) + 3.3333331174e-1
-	p = float32(p*m) * z
+	p = float32(float32(p*m) * z)
 	p += float32(n * -2.12194440e-4)
 	p -= float32(0.5 * z)
 	return (m + p) + float32(n*0.693359375)
@@ -86,5 +87,5 @@ func tail(d float32) float32 {
 	p = float32(p*k) + 1.781477937
 	p = float32(p*k) - 0.356563782
 	p = float32(p*k) + 0.319381530
-	return float32(p*k) * float32(0.398942280*exponential(float32(-0.5*a)*a))
+	return float32(float32(p*k) * float32(0.398942280*exponential(float32(-0.5*a)*a)))
 }

@@ -65,7 +65,7 @@ func inferMandelbrot(c *kernels.Call) error {
 	}
 	h, w := float64(s[0]), float64(s[1])
 	step := at[2] / max(w, 1)
-	err = set(c, "width", s[1], "left", at[0]-step*(w-1)/2, "top", at[1]+step*(h-1)/2, "step", step)
+	err = set(c, "width", s[1], "left", at[0]-float64(step*(w-1))/2, "top", at[1]+float64(step*(h-1))/2, "step", step)
 	if err != nil {
 		return err
 	}
@@ -93,11 +93,11 @@ func mandelbrotGo[T real](r devices.Range, a *devices.Args) {
 
 // escape continues from z = (zr, zi) after n steps.
 func escape[T real](cr, ci, zr, zi T, n, limit int) int {
-	rr, ii := zr*zr, zi*zi
+	rr, ii := T(zr*zr), T(zi*zi)
 	for n < limit && rr+ii <= 4 {
 		zi = T(2*T(zr*zi)) + ci
 		zr = (rr - ii) + cr
-		rr, ii = zr*zr, zi*zi
+		rr, ii = T(zr*zr), T(zi*zi)
 		n++
 	}
 	return n

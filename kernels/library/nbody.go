@@ -61,7 +61,7 @@ func nbodyGo(r devices.Range, a *devices.Args) {
 	posOut, velOut := devices.Slice[[4]float32](a, 2), devices.Slice[[4]float32](a, 3)
 	dt, softening := devices.Value[float32](a, 4), devices.Value[float32](a, 5)
 	n := int(devices.Value[int32](a, 6))
-	soft := softening * softening
+	soft := float32(softening * softening)
 	for i := r.Lo[0] * nbodyItem; i < min(r.Hi[0]*nbodyItem, n); i++ {
 		p, v := pos[i], vel[i]
 		ax, ay, az := attraction(pos[:n], p[0], p[1], p[2], soft)
