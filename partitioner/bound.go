@@ -17,7 +17,7 @@ import (
 // number of multiplicative updates; every one of them gives a valid bound, the
 // best is kept.
 func (s *setup) lowerBound() time.Duration {
-	return max(s.pathBound(), s.areaBound(), s.returnBound())
+	return max(s.pathBound(), s.areaBound())
 }
 
 // leastRun is the shortest run of t on each resource; +Inf: it cannot run there.
@@ -26,7 +26,7 @@ func (s *setup) leastRun(t int, out []float64) {
 		out[r] = math.Inf(1)
 	}
 	for d := range s.nd {
-		if run := s.run[t*s.nd+d]; run >= 0 {
+		if run := s.wholeRun(t, d); run >= 0 {
 			out[s.resource[d]] = min(out[s.resource[d]], float64(run))
 		}
 	}
@@ -113,23 +113,4 @@ func (s *setup) areaBound() time.Duration {
 		}
 	}
 	return time.Duration(best * (1 - 1e-9))
-}
-
-// returnBound: data that are not on the host from the beginning and have to be
-// there in the end.
-func (s *setup) returnBound() time.Duration {
-	var bound time.Duration
-	for d := range s.Data {
-		if !s.Data[d].Return || s.writer[d] >= 0 {
-			continue
-		}
-		least := never
-		for _, n := range s.Data[d].Nodes {
-			least = min(least, s.move(n, 0, s.Data[d].Bytes))
-		}
-		if least != never {
-			bound = max(bound, least)
-		}
-	}
-	return bound
 }

@@ -20,21 +20,24 @@ func HEFT(p *Problem) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.heft(), nil
+	return s.heft()
 }
 
-func (s *setup) heft() *Plan {
+func (s *setup) heft() (*Plan, error) {
 	st := newState(s)
 	st.reset()
 	pl := &Plan{Tasks: make([]Placement, len(s.Tasks)), Order: s.byPriority(s.upwardRanks())}
 	st.plan, st.explain = pl, true
+	var err error
 	for _, t := range pl.Order {
-		pl.Tasks[t] = st.place(t)
+		if pl.Tasks[t], err = st.place(t); err != nil {
+			return nil, err
+		}
 	}
 	st.close()
 	pl.Makespan = st.makespan
 	pl.LowerBound = s.lowerBound()
-	return pl
+	return pl, nil
 }
 
 // upwardRanks is, for each task, the mean time from its start to the end of
@@ -54,8 +57,8 @@ func (s *setup) upwardRanks() []float64 {
 
 func (s *setup) meanRun(t int) float64 {
 	sum, n := 0.0, 0
-	for _, r := range s.run[t*s.nd : (t+1)*s.nd] {
-		if r >= 0 {
+	for d := range s.nd {
+		if r := s.wholeRun(t, d); r >= 0 {
 			sum += float64(r)
 			n++
 		}
@@ -68,7 +71,7 @@ func (s *setup) meanRun(t int) float64 {
 func (s *setup) meanHome(t int) float64 {
 	sum, n := 0.0, 0
 	for d := range s.nd {
-		if s.run[t*s.nd+d] < 0 {
+		if s.wholeRun(t, d) < 0 {
 			continue
 		}
 		n++
@@ -131,7 +134,7 @@ func (r *readyTasks) Pop() any {
 }
 
 // place puts a task where it finishes first and says why.
-func (st *state) place(t int) Placement {
+func (st *state) place(t int) (Placement, error) {
 	ready := st.ready(t)
 	best, bestAt := -1, never
 	second := never
@@ -163,9 +166,13 @@ func (st *state) place(t int) Placement {
 		st.putShares(t, shares, ready)
 		pl.Shares = shares
 		if st.explain {
-			pl.Reason = fmt.Sprintf("divided over %d devices: done at %s, on %s alone at %s",
-				len(shares), show(st.finish[t]), st.Devices[best].ID, show(bestAt))
+			pl.Reason = fmt.Sprintf("divided over %d devices: done at %s", len(shares), show(st.finish[t]))
+			if best >= 0 {
+				pl.Reason += fmt.Sprintf(", on %s alone at %s", st.Devices[best].ID, show(bestAt))
+			}
 		}
+	} else if best < 0 {
+		return pl, st.noDevice(t)
 	} else {
 		pl.Shares = []Share{st.put(t, best, ready)}
 		if st.explain {
@@ -173,7 +180,7 @@ func (st *state) place(t int) Placement {
 		}
 	}
 	pl.Start, pl.Finish = bounds(pl.Shares)
-	return pl
+	return pl, nil
 }
 
 func reason(id string, at, second time.Duration) string {

@@ -43,7 +43,7 @@ type Device struct {
 // Node is one memory.
 type Node struct {
 	Name   string
-	Memory int64 // bytes that tasks may use; 0: no limit
+	Memory int64 // bytes that tasks may use; 0: no limit. The host's is not limited
 }
 
 // Datum is one version of a piece of memory: it is there from the beginning, or
@@ -57,7 +57,8 @@ type Datum struct {
 	// moved.
 	Nodes []int
 	// Buffer says which data share their memory, because they are versions of
-	// the same bytes. 0: none.
+	// the same bytes: whoever writes one of them comes after all readers of the
+	// one before. 0: none.
 	Buffer int
 	// Return says that it has to be on the host before the run is over.
 	Return bool

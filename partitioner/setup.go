@@ -22,6 +22,7 @@ type setup struct {
 	node      []int           // by device
 	run       []time.Duration // [task·nd + device] launch and run; -1: refused
 	refused   []string        // why, same index
+	parts     []bool          // a part may run there, same index; also where the whole does not fit
 	cheapest  []time.Duration // by task, shortest run
 	pred      [][]int
 	succ      [][]edge
@@ -34,6 +35,7 @@ type setup struct {
 	moveLat   float64         // mean over pairs of devices on different nodes, ns
 	moveByte  float64
 	tight     []bool // by node: its memory cannot hold everything
+	anyTight  bool
 }
 
 // edge leads to a task that waits, for bytes of data or just so.
@@ -112,6 +114,7 @@ func (s *setup) checkDevices() error {
 }
 
 func (s *setup) checkData() error {
+	held := make([]int64, s.nn)
 	for i, d := range s.Data {
 		if d.Bytes < 0 {
 			return invalid("plan: datum %d %q: %d bytes", i, d.Name, d.Bytes)
@@ -120,6 +123,12 @@ func (s *setup) checkData() error {
 			if n < 0 || n >= s.nn {
 				return invalid("plan: datum %d %q: memory node %d of %d", i, d.Name, n, s.nn)
 			}
+			held[n] += d.Bytes
+		}
+	}
+	for n := range s.Nodes {
+		if m := s.Nodes[n].Memory; n > 0 && m > 0 && held[n] > m {
+			return invalid("plan: node %d holds %d bytes at the beginning, it has %d", n, held[n], m)
 		}
 	}
 	return nil
@@ -128,6 +137,7 @@ func (s *setup) checkData() error {
 func (s *setup) checkTasks() error {
 	s.run = make([]time.Duration, len(s.Tasks)*s.nd)
 	s.refused = make([]string, len(s.run))
+	s.parts = make([]bool, len(s.run))
 	s.cheapest = make([]time.Duration, len(s.Tasks))
 	s.short = make([]time.Duration, s.resources)
 	for r := range s.short {
@@ -148,6 +158,7 @@ func (s *setup) checkTasks() error {
 		}
 		needs := s.workingSet(t)
 		s.cheapest[i] = never
+		divisible := false
 		for d, c := range t.Cost {
 			if c.Run < 0 || c.Fixed < 0 || c.Spread < 0 || c.Run > never/4 {
 				return invalid("plan: task %q on %s: run %v, fixed %v, spread %v", t.Name, s.Devices[d].ID, c.Run, c.Fixed, c.Spread)
@@ -157,7 +168,9 @@ func (s *setup) checkTasks() error {
 			if why == "" && len(t.Devices) > 0 && !slices.Contains(t.Devices, d) {
 				why = "not among the devices asked for"
 			}
-			if n := s.node[d]; why == "" && n < len(s.Nodes) && s.Nodes[n].Memory > 0 && needs > s.Nodes[n].Memory {
+			s.parts[k] = why == "" && s.divisible(i)
+			divisible = divisible || s.parts[k]
+			if n := s.node[d]; why == "" && n > 0 && s.Nodes[n].Memory > 0 && needs > s.Nodes[n].Memory {
 				why = fmt.Sprintf("its data need %d bytes, the memory has %d", needs, s.Nodes[n].Memory)
 			}
 			if why != "" {
@@ -170,14 +183,45 @@ func (s *setup) checkTasks() error {
 			s.short[r] = min(s.short[r], s.run[k])
 		}
 		if s.cheapest[i] == never {
-			e := &PlanError{Task: t.Name}
-			for d := range s.Devices {
-				e.Tried = append(e.Tried, s.Devices[d].ID+": "+s.refused[i*s.nd+d])
+			if !divisible {
+				return s.noDevice(i)
 			}
-			return e
+			for d, c := range t.Cost {
+				if s.parts[i*s.nd+d] {
+					s.cheapest[i] = min(s.cheapest[i], s.Devices[d].Launch+c.Run)
+				}
+			}
 		}
 	}
 	return nil
+}
+
+// noDevice is the error of a task that runs nowhere.
+func (s *setup) noDevice(t int) error {
+	e := &PlanError{Task: s.Tasks[t].Name}
+	for d := range s.Devices {
+		e.Tried = append(e.Tried, s.Devices[d].ID+": "+s.refused[t*s.nd+d])
+	}
+	return e
+}
+
+// wholeRun is launch and run of all of t on a device that runs it or a part of
+// it; -1: it runs neither.
+func (s *setup) wholeRun(t, dev int) time.Duration {
+	k := t*s.nd + dev
+	if s.run[k] < 0 && s.parts[k] {
+		return s.Devices[dev].Launch + s.Tasks[t].Cost[dev].Run
+	}
+	return s.run[k]
+}
+
+// partRefused says why a device cannot run t or a part of it; empty: it can.
+func (s *setup) partRefused(t, dev int, part bool) string {
+	k := t*s.nd + dev
+	if part && s.parts[k] {
+		return ""
+	}
+	return s.refused[k]
 }
 
 func (s *setup) checkSplit(t *Task) error {
@@ -341,26 +385,4 @@ func (s *setup) move(a, b int, bytes int64) time.Duration {
 	}
 	k := a*s.nn + b
 	return s.lat[k] + time.Duration(math.Round(s.perByte[k]*float64(bytes)))
-}
-
-// findTight marks the nodes whose memory cannot hold everything at once.
-func (s *setup) findTight() {
-	s.tight = make([]bool, s.nn)
-	var all int64
-	largest := map[int]int64{}
-	for _, d := range s.Data {
-		if d.Buffer == 0 {
-			all += d.Bytes
-			continue
-		}
-		all += max(d.Bytes-largest[d.Buffer], 0)
-		largest[d.Buffer] = max(largest[d.Buffer], d.Bytes)
-	}
-	var scratch int64
-	for _, t := range s.Tasks {
-		scratch = max(scratch, t.Scratch)
-	}
-	for n := range s.Nodes {
-		s.tight[n] = s.Nodes[n].Memory > 0 && all+scratch*int64(s.nd) > s.Nodes[n].Memory
-	}
 }

@@ -20,7 +20,7 @@ type ShareDevice struct {
 	In, Out  devices.Link  // to and from its memory
 	InBytes  float64       // bytes per work-item that have to be moved in
 	OutBytes float64       // and out
-	// Most work-items it can take (its memory); 0: no limit.
+	// Most work-items it can take (its memory); 0: no limit, negative: none.
 	Most int
 }
 
@@ -80,8 +80,8 @@ func Shares(total, grain int, devs []ShareDevice) []int {
 		a[i], b[i] = d.line()
 		b[i] *= float64(grain)
 		most[i] = units
-		if d.Most > 0 {
-			most[i] = min(d.Most/grain, units)
+		if d.Most != 0 {
+			most[i] = min(max(d.Most, 0)/grain, units)
 		}
 		room += most[i]
 		if most[i] == units {

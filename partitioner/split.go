@@ -17,7 +17,7 @@ const splitGain = 0.03
 func (s *setup) partRun(t, dev, n int) time.Duration {
 	c, items := &s.Tasks[t].Cost[dev], s.Tasks[t].Split.Items
 	if n >= items {
-		return s.run[t*s.nd+dev]
+		return s.Devices[dev].Launch + c.Run
 	}
 	fixed := min(c.Fixed, c.Run)
 	return s.Devices[dev].Launch + fixed + time.Duration(math.Ceil(float64(c.Run-fixed)*float64(n)/float64(items)))
@@ -48,7 +48,7 @@ func (st *state) faces(t int) []int {
 	for r := range st.resources {
 		best := -1
 		for d := range st.Devices {
-			if run := st.run[t*st.nd+d]; st.resource[d] == r && run >= 0 && (best < 0 || run < st.run[t*st.nd+best]) {
+			if run := st.wholeRun(t, d); st.resource[d] == r && st.parts[t*st.nd+d] && (best < 0 || run < st.wholeRun(t, best)) {
 				best = d
 			}
 		}
@@ -67,9 +67,9 @@ func (st *state) divide(t int, ready, single time.Duration) (shares []Share, ok 
 		return nil, false
 	}
 	if sp.Shares != nil {
-		shares = st.cut(t, Fractions(sp.Items, sp.Grain, st.allowed(t, sp.Shares)), nil)
+		shares = st.cut(Fractions(sp.Items, sp.Grain, st.allowed(t, sp.Shares)), nil)
 		st.time(t, shares, ready)
-		return shares, len(shares) > 1
+		return shares, len(shares) > 1 && st.fits(t, shares)
 	}
 	faces := st.faces(t)
 	if len(faces) < 2 {
@@ -81,8 +81,8 @@ func (st *state) divide(t int, ready, single time.Duration) (shares []Share, ok 
 	}
 	best := never
 	try := func(parts []int) {
-		sh := st.cut(t, parts, faces)
-		if len(sh) < 2 {
+		sh := st.cut(parts, faces)
+		if len(sh) < 2 || !st.fits(t, sh) {
 			return
 		}
 		if finish := st.time(t, sh, ready); finish < best {
@@ -103,7 +103,7 @@ func (st *state) divide(t int, ready, single time.Duration) (shares []Share, ok 
 func (st *state) allowed(t int, shares []float64) []float64 {
 	out := make([]float64, len(shares))
 	for d, f := range shares {
-		if st.run[t*st.nd+d] >= 0 {
+		if st.parts[t*st.nd+d] {
 			out[d] = f
 		}
 	}
@@ -121,14 +121,14 @@ func (st *state) ask(t, dev int, ready time.Duration) ShareDevice {
 		Item:  (task.Cost[dev].Run - fixed).Seconds() / float64(items),
 	}
 	a.Ready = max(ready, st.lines[st.resource[dev]].free)
-	var chain time.Duration
+	var c chain
 	var moved float64 // weighted by time, ns per work-item
 	var latency time.Duration
 	for i := range task.Reads {
 		r := &task.Reads[i]
 		lo, hi := r.span(&st.Data[r.Datum])
 		if !r.ByShare {
-			a.Ready = max(a.Ready, st.fetch(t, r.Datum, lo, hi, node, &chain, false))
+			a.Ready = max(a.Ready, st.fetch(t, r.Datum, lo, hi, node, &c, false))
 			continue
 		}
 		ns, lat := st.missing(r.Datum, lo, hi, node)
@@ -147,8 +147,42 @@ func (st *state) ask(t, dev int, ready time.Duration) ShareDevice {
 			}
 		}
 		a.Out.Bandwidth = 1e9
+		a.Most = st.most(t, node)
 	}
 	return a
+}
+
+// most is how many of t's work-items a node has memory for; 0: all, -1: none.
+func (st *state) most(t, node int) int {
+	limit := st.Nodes[node].Memory
+	if limit <= 0 {
+		return 0
+	}
+	task := &st.Tasks[t]
+	fixed, items := float64(task.Scratch), float64(task.Split.Items)
+	perItem := 0.0
+	for i := range task.Reads {
+		r := &task.Reads[i]
+		lo, hi := r.span(&st.Data[r.Datum])
+		if r.ByShare {
+			perItem += float64(hi-lo) / items
+			fixed += float64(2*r.Halo) + 1
+		} else {
+			fixed += float64(hi - lo)
+		}
+	}
+	for _, d := range task.Writes {
+		perItem += float64(st.Data[d].Bytes) / items
+		fixed++
+	}
+	switch left := float64(limit) - fixed; {
+	case left < perItem:
+		return -1
+	case left >= perItem*items:
+		return 0
+	default:
+		return int(left / perItem)
+	}
 }
 
 // missing is the time, in ns and without latencies, that moving what a node
@@ -209,8 +243,44 @@ func (st *state) likeInput(t int, faces []int) []int {
 	return nil
 }
 
+// fits reports whether the nodes have the memory that the parts need, all parts
+// on one node together.
+func (st *state) fits(t int, shares []Share) bool {
+	for n := 1; n < len(st.Nodes); n++ {
+		if st.Nodes[n].Memory <= 0 {
+			continue
+		}
+		var need int64
+		for _, sh := range shares {
+			if st.node[sh.Device] == n {
+				need += st.partSet(part{t, sh.Lo, sh.Hi})
+			}
+		}
+		if need > st.Nodes[n].Memory {
+			return false
+		}
+	}
+	return true
+}
+
+// partSet is the memory that a part needs, in bytes; versions of one buffer are
+// counted each.
+func (st *state) partSet(p part) int64 {
+	t := &st.Tasks[p.task]
+	need := t.Scratch
+	for i := range t.Reads {
+		lo, hi := st.readSpan(p, &t.Reads[i])
+		need += max(0, hi-lo)
+	}
+	for _, d := range t.Writes {
+		lo, hi := st.writeSpan(p, d)
+		need += hi - lo
+	}
+	return need
+}
+
 // cut lays parts one behind the other. faces nil: parts are by device.
-func (st *state) cut(t int, parts, faces []int) []Share {
+func (st *state) cut(parts, faces []int) []Share {
 	var shares []Share
 	at := 0
 	for i, n := range parts {
@@ -234,7 +304,7 @@ func (st *state) time(t int, shares []Share, ready time.Duration) time.Duration 
 	for i := range shares {
 		sh := &shares[i]
 		run := st.partRun(t, sh.Device, sh.Hi-sh.Lo)
-		arrive := max(ready, st.partInputs(t, sh, false))
+		arrive := max(ready, st.inputs(part{t, sh.Lo, sh.Hi}, st.node[sh.Device], false))
 		for _, other := range shares[:i] {
 			if st.resource[other.Device] == st.resource[sh.Device] {
 				arrive = max(arrive, other.Finish)
@@ -261,18 +331,6 @@ func (st *state) partHome(t int, sh *Share) time.Duration {
 	return longest
 }
 
-// partInputs is when all that a part reads is on its device's node.
-func (st *state) partInputs(t int, sh *Share, commit bool) time.Duration {
-	var arrive, chain time.Duration
-	task := &st.Tasks[t]
-	for i := range task.Reads {
-		r := &task.Reads[i]
-		lo, hi := st.partSpan(r, sh.Lo, sh.Hi, task.Split.Items)
-		arrive = max(arrive, st.fetch(t, r.Datum, lo, hi, st.node[sh.Device], &chain, commit))
-	}
-	return arrive
-}
-
 // putShares places the parts of t, as divide made them.
 func (st *state) putShares(t int, shares []Share, ready time.Duration) {
 	task := &st.Tasks[t]
@@ -280,11 +338,13 @@ func (st *state) putShares(t int, shares []Share, ready time.Duration) {
 	for i := range shares {
 		sh := &shares[i]
 		run := st.partRun(t, sh.Device, sh.Hi-sh.Lo)
-		arrive := max(ready, st.partInputs(t, sh, true))
+		p, node := part{t, sh.Lo, sh.Hi}, st.node[sh.Device]
+		arrive := max(ready, st.inputs(p, node, true))
 		l := &st.lines[st.resource[sh.Device]]
 		sh.Start = l.fit(arrive, run)
 		l.take(sh.Start, run)
 		sh.Finish = sh.Start + run
+		st.ran(p, node, sh.Finish)
 		finish = max(finish, sh.Finish)
 	}
 	for _, d := range task.Writes {

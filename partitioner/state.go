@@ -11,13 +11,13 @@ type state struct {
 	lines    []timeline // by resource
 	in, out  []timeline // by node; Contention only
 	replicas replicas
+	memory   []nodeMemory    // by node; nil: none is tight
+	left     []int           // by datum, how many readers are still to come; with memory
 	finish   []time.Duration // by task
 	makespan time.Duration
 
 	plan    *Plan // where transfers are recorded; nil: only times count
 	explain bool  // keep candidates
-
-	shares []Share // scratch of split
 }
 
 func newState(s *setup) *state {
@@ -44,6 +44,7 @@ func (st *state) reset() {
 		st.out[n].reset(0, 0)
 	}
 	st.replicas.reset(st.setup)
+	st.resetMemory()
 	st.makespan = 0
 }
 
@@ -56,10 +57,15 @@ func (st *state) ready(t int) time.Duration {
 	return at
 }
 
-// fetch is when [lo, hi) of a datum is on a node, at the earliest. Transfers
-// that it takes begin at or after *chain where Contention is on: a task's own
-// transfers go one after another. With commit they are entered into the plan.
-func (st *state) fetch(task, datum int, lo, hi int64, node int, chain *time.Duration, commit bool) time.Duration {
+// chain is when the next transfer for a task may begin.
+type chain struct {
+	after time.Duration // when there is memory for it
+	busy  time.Duration // end of the last one: with Contention a task's own transfers go one after another
+}
+
+// fetch is when [lo, hi) of a datum is on a node, at the earliest. With commit
+// the transfers that it takes are entered into the plan.
+func (st *state) fetch(task, datum int, lo, hi int64, node int, chain *chain, commit bool) time.Duration {
 	if hi <= lo {
 		return 0
 	}
@@ -100,14 +106,14 @@ func (st *state) fetch(task, datum int, lo, hi int64, node int, chain *time.Dura
 }
 
 // pull is when bytes of one piece that is not on a node can be there.
-func (st *state) pull(task, datum int, lo, hi int64, at []time.Duration, node int, chain *time.Duration, commit bool) time.Duration {
+func (st *state) pull(task, datum int, lo, hi int64, at []time.Duration, node int, chain *chain, commit bool) time.Duration {
 	from := st.source(at, node, hi-lo)
 	if from < 0 {
 		return 0 // undefined contents: nothing to move
 	}
-	start, dur := at[from], st.move(from, node, hi-lo)
+	start, dur := max(at[from], chain.after), st.move(from, node, hi-lo)
 	if st.Contention {
-		start = max(start, *chain)
+		start = max(start, chain.busy)
 		for {
 			next := start
 			if node != 0 {
@@ -121,7 +127,7 @@ func (st *state) pull(task, datum int, lo, hi int64, at []time.Duration, node in
 			}
 			start = next
 		}
-		*chain = start + dur
+		chain.busy = start + dur
 	}
 	if !commit {
 		return start + dur
@@ -135,6 +141,8 @@ func (st *state) pull(task, datum int, lo, hi int64, at []time.Duration, node in
 		}
 	}
 	at[node] = start + dur
+	st.arrived(datum, node, hi-lo)
+	st.touched(datum, from, start+dur)
 	if st.plan != nil {
 		st.plan.Transfers = append(st.plan.Transfers, Transfer{
 			Datum: datum, Lo: lo, Hi: hi, From: from, To: node, Start: start, End: start + dur, Task: task,
@@ -143,14 +151,16 @@ func (st *state) pull(task, datum int, lo, hi int64, at []time.Duration, node in
 	return start + dur
 }
 
-// inputs is when all that a task reads is on a node.
-func (st *state) inputs(t, node int, commit bool) time.Duration {
-	var arrive, chain time.Duration
-	reads := st.Tasks[t].Reads
+// inputs is when all that a part reads is on a node and there is memory for
+// the rest.
+func (st *state) inputs(p part, node int, commit bool) time.Duration {
+	free := st.room(p, node, commit)
+	arrive := free
+	c := chain{after: free}
+	reads := st.Tasks[p.task].Reads
 	for i := range reads {
-		r := &reads[i]
-		lo, hi := r.span(&st.Data[r.Datum])
-		arrive = max(arrive, st.fetch(t, r.Datum, lo, hi, node, &chain, commit))
+		lo, hi := st.readSpan(p, &reads[i])
+		arrive = max(arrive, st.fetch(p.task, reads[i].Datum, lo, hi, node, &c, commit))
 	}
 	return arrive
 }
@@ -164,7 +174,7 @@ func (st *state) look(t, dev int, ready time.Duration) Candidate {
 		return c
 	}
 	c.Run = st.run[k]
-	arrive := max(ready, st.inputs(t, st.node[dev], false))
+	arrive := max(ready, st.inputs(st.wholeTask(t), st.node[dev], false))
 	c.Start = st.lines[st.resource[dev]].fit(arrive, c.Run)
 	c.Finish = c.Start + c.Run
 	c.Move, c.Wait = arrive-ready, c.Start-arrive
@@ -178,33 +188,36 @@ func (st *state) eft(t, dev int, ready time.Duration) time.Duration {
 	if run < 0 {
 		return never
 	}
-	arrive := max(ready, st.inputs(t, st.node[dev], false))
+	arrive := max(ready, st.inputs(st.wholeTask(t), st.node[dev], false))
 	return st.lines[st.resource[dev]].fit(arrive, run) + run
 }
 
 // put places a whole task on a device.
 func (st *state) put(t, dev int, ready time.Duration) Share {
 	node, run := st.node[dev], st.run[t*st.nd+dev]
-	arrive := max(ready, st.inputs(t, node, true))
+	p := st.wholeTask(t)
+	arrive := max(ready, st.inputs(p, node, true))
 	l := &st.lines[st.resource[dev]]
 	start := l.fit(arrive, run)
 	l.take(start, run)
 	finish := start + run
+	st.ran(p, node, finish)
 	for _, d := range st.Tasks[t].Writes {
 		st.replicas.row(d)[node] = finish
 	}
 	st.done(t, finish)
-	sh := Share{Device: dev, Start: start, Finish: finish}
-	if sp := st.Tasks[t].Split; sp != nil {
-		sh.Hi = sp.Items
-	}
-	return sh
+	return Share{Device: dev, Lo: p.lo, Hi: p.hi, Start: start, Finish: finish}
 }
 
 // done closes a task whose outputs are in place.
 func (st *state) done(t int, finish time.Duration) {
 	st.finish[t] = finish
 	st.makespan = max(st.makespan, finish)
+	if st.anyTight {
+		for i := range st.Tasks[t].Reads {
+			st.left[st.Tasks[t].Reads[i].Datum]--
+		}
+	}
 	for _, d := range st.Tasks[t].Writes {
 		if st.Data[d].Return {
 			st.makespan = max(st.makespan, st.bringHome(d, true))
@@ -223,8 +236,7 @@ func (st *state) close() {
 
 // bringHome is when a datum is on the host.
 func (st *state) bringHome(d int, commit bool) time.Duration {
-	var chain time.Duration
-	return st.fetch(-1, d, 0, st.Data[d].Bytes, 0, &chain, commit)
+	return st.fetch(-1, d, 0, st.Data[d].Bytes, 0, &chain{}, commit)
 }
 
 // home is what bringing a task's outputs to the host takes after it has run on
