@@ -1,0 +1,125 @@
+package opencl
+
+import (
+	"fmt"
+
+	"github.com/tandemrun/tandem/devices"
+)
+
+// kernel is an entry point of a program. It is used by one goroutine at a
+// time, so its scratch fields need no lock.
+type kernel struct {
+	d      *device
+	p      *program
+	entry  string
+	info   devices.KernelInfo
+	uses   usage
+	params []parameter // nil: not known
+	sizes  []int       // of values, in bytes; 0: not known
+	closed bool
+
+	base     variant
+	variants map[geometry]*variant
+
+	layout  layout     // of the launch in progress
+	setArgs [4]uintptr // of clSetKernelArg
+}
+
+// variant is a cl_kernel with the arguments that are set in it.
+type variant struct {
+	handle uintptr
+	bound  []bound
+}
+
+// newKernel takes the handle.
+func newKernel(p *program, entry string, handle uintptr) *kernel {
+	d := p.d
+	workGroup := func(param uint32) []byte {
+		b, _ := d.api.query(d.api.getKernelWorkGroupInfo, param, handle, d.id)
+		return b
+	}
+	args, _ := d.api.query(d.api.getKernelInfo, kernelNumArgs, handle)
+	k := &kernel{d: d, p: p, entry: entry, uses: p.usageOf(entry), params: p.built.params[entry], info: devices.KernelInfo{
+		Entry:          entry,
+		Args:           int(number(args)),
+		MaxWorkGroup:   int(number(workGroup(kernelWorkGroupSize))),
+		LocalBytes:     number(workGroup(kernelLocalMemSize)),
+		PrivateBytes:   number(workGroup(kernelPrivateMemSize)),
+		GroupMultiple:  int(number(workGroup(kernelPreferredMultiple))),
+		BuildTime:      p.built.time,
+		BuildFromCache: p.built.fromCache,
+	}}
+	if b := workGroup(kernelCompileWorkGroupSize); len(b) >= 24 {
+		for d := range 3 {
+			k.info.FixedWorkGroup[d] = int(nativeUint(b[8*d:]))
+		}
+	}
+	if len(k.params) != k.info.Args {
+		k.params = nil
+	}
+	for _, param := range k.params {
+		size := 0
+		if param.Space == spaceValue {
+			size = valueSize(param.Type)
+		}
+		k.sizes = append(k.sizes, size)
+	}
+	k.base = variant{handle, make([]bound, k.info.Args)}
+	d.open[kindKernel].Add(1)
+	return k
+}
+
+// Info implements devices.Kernel.
+func (k *kernel) Info() devices.KernelInfo { return k.info }
+
+// variantFor is the cl_kernel for a layout. It may have to compile.
+func (k *kernel) variantFor(l *layout) (*variant, error) {
+	if !l.special {
+		return &k.base, nil
+	}
+	if v := k.variants[l.geometry]; v != nil {
+		return v, nil
+	}
+	if k.p.closed.Load() {
+		return nil, fmt.Errorf("%s: kernel %q: its program is closed and it has to be built for a launch in parts: %w", k.d.info.ID, k.entry, devices.ErrClosed)
+	}
+	program, err := k.p.special(l.geometry)
+	if err != nil {
+		return nil, err
+	}
+	handle, code := k.d.createKernel(program, k.entry)
+	if code != success {
+		return nil, fmt.Errorf("%s: kernel %q: %w", k.d.info.ID, k.entry, failed(code, "clCreateKernel(%s)", k.entry))
+	}
+	if len(k.variants) >= maxSpecials {
+		k.dropVariants()
+	}
+	if k.variants == nil {
+		k.variants = map[geometry]*variant{}
+	}
+	v := &variant{handle, make([]bound, k.info.Args)}
+	k.variants[l.geometry] = v
+	return v, nil
+}
+
+func (k *kernel) dropVariants() {
+	for _, v := range k.variants {
+		k.d.api.call(k.d.api.releaseKernel, v.handle)
+	}
+	k.variants = nil
+}
+
+// Close implements devices.Kernel. Launches that are in flight keep what they
+// need.
+func (k *kernel) Close() error {
+	if k.closed {
+		return nil
+	}
+	k.closed = true
+	k.d.open[kindKernel].Add(-1)
+	k.dropVariants()
+	if code := k.d.api.call(k.d.api.releaseKernel, k.base.handle); code != success {
+		return fmt.Errorf("%s: %w", k.d.info.ID, failed(code, "clReleaseKernel(%s)", k.entry))
+	}
+	return nil
+}
