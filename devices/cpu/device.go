@@ -101,8 +101,8 @@ func (d *device) NewQueue(kind devices.QueueKind) (devices.Queue, error) {
 	if d.closed {
 		return nil, d.errorf(devices.ErrClosed, "NewQueue(%v)", kind)
 	}
-	q := &queue{d: d, name: fmt.Sprintf("%v#%d", kind, d.made[kind]), drained: make(chan struct{})}
 	d.made[kind]++
+	q := &queue{d: d, name: fmt.Sprintf("%v#%d", kind, d.made[kind]), drained: make(chan struct{})}
 	d.queues[q] = struct{}{}
 	return q, nil
 }
