@@ -135,18 +135,18 @@ func (b *buffer) Free() error {
 
 // bufferOf checks that b is a buffer of d in use, and that [offset,
 // offset+size) lies within it.
-func (d *device) bufferOf(b devices.Buffer, what string, offset, size int64) (*buffer, error) {
+func (d *device) bufferOf(b devices.Buffer, kind devices.CopyKind, side string, offset, size int64) (*buffer, error) {
 	buf, ok := b.(*buffer)
 	switch {
 	case !ok || buf == nil:
-		return nil, fmt.Errorf("%s: %s: there is no buffer of this device: %w", d.info.ID, what, devices.ErrInvalid)
+		return nil, fmt.Errorf("%s: %v copy, %s: there is no buffer of this device: %w", d.info.ID, kind, side, devices.ErrInvalid)
 	case buf.d != d:
-		return nil, fmt.Errorf("%s: %s: the buffer is one of %s: %w", d.info.ID, what, buf.d.info.ID, devices.ErrInvalid)
+		return nil, fmt.Errorf("%s: %v copy, %s: the buffer is one of %s: %w", d.info.ID, kind, side, buf.d.info.ID, devices.ErrInvalid)
 	case buf.freed.Load():
-		return nil, fmt.Errorf("%s: %s: the buffer of %d bytes has been freed: %w", d.info.ID, what, buf.size, devices.ErrClosed)
+		return nil, fmt.Errorf("%s: %v copy, %s: the buffer of %d bytes has been freed: %w", d.info.ID, kind, side, buf.size, devices.ErrClosed)
 	case offset < 0 || size < 0 || offset > buf.size || size > buf.size-offset:
-		return nil, fmt.Errorf("%s: %s: %d bytes at offset %d do not lie within a buffer of %d bytes: %w",
-			d.info.ID, what, size, offset, buf.size, devices.ErrInvalid)
+		return nil, fmt.Errorf("%s: %v copy, %s: %d bytes at offset %d do not lie within a buffer of %d bytes: %w",
+			d.info.ID, kind, side, size, offset, buf.size, devices.ErrInvalid)
 	}
 	return buf, nil
 }

@@ -3,7 +3,6 @@ package opencl
 import (
 	"testing"
 
-	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/devices/devicetest"
 )
 
@@ -22,11 +21,4 @@ func TestConformance(t *testing.T) {
 		Kernels: devicetest.OpenCLKernels(),
 		Fail:    failOn,
 	})
-}
-
-// failOn enqueues a command that fails after the library has accepted it: it
-// waits for a user event that is then set to an error. The event is another
-// device's business as far as the driver's callers can see.
-func failOn(q devices.Queue) (devices.Event, error) {
-	return q.(*queue).failLater(-5)
 }

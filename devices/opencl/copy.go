@@ -14,15 +14,15 @@ func (q *queue) Copy(c *devices.Copy, wait []devices.Event) (devices.Event, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := q.dependencies(wait); err != nil {
+	cmd := command{copy: c.Kind, size: c.Size}
+	if err := q.dependencies(wait, &cmd); err != nil {
 		return nil, err
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if err := q.closedError("copy"); err != nil {
+	if err := q.closedError(&cmd); err != nil {
 		return nil, err
 	}
-	cmd := command{copy: c.Kind, size: c.Size}
 	if _, err := q.begin(wait); err != nil {
 		return q.failedEvent(cmd, err)
 	}
@@ -71,12 +71,12 @@ func (q *queue) checkCopy(c *devices.Copy) (dst, src *buffer, err error) {
 		return nil, nil, fmt.Errorf("%v: copy of the unknown kind %d: %w", q, c.Kind, devices.ErrInvalid)
 	}
 	if c.Kind != devices.DeviceToHost {
-		if dst, err = q.d.bufferOf(c.Dst, c.Kind.String()+" copy, destination", c.DstOffset, c.Size); err != nil {
+		if dst, err = q.d.bufferOf(c.Dst, c.Kind, "destination", c.DstOffset, c.Size); err != nil {
 			return nil, nil, err
 		}
 	}
 	if c.Kind == devices.DeviceToHost || c.Kind == devices.DeviceToDevice {
-		if src, err = q.d.bufferOf(c.Src, c.Kind.String()+" copy, source", c.SrcOffset, c.Size); err != nil {
+		if src, err = q.d.bufferOf(c.Src, c.Kind, "source", c.SrcOffset, c.Size); err != nil {
 			return nil, nil, err
 		}
 	}

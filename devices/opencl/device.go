@@ -37,7 +37,7 @@ type device struct {
 	info     devices.Info
 	traits   traits
 	cache    *buildcache.Cache
-	callback uintptr // of completed, for clSetEventCallback
+	relay    *relay
 	parent   *device // of a sub-device
 
 	pool      pool
@@ -61,12 +61,8 @@ type auxiliary struct {
 	handle uintptr
 }
 
-// eventCallback is the one C function by which all devices learn of
-// completions: callbacks are never released, so there is one in a process.
-var eventCallback = sync.OnceValue(func() uintptr { return dl.Callback(completed) })
-
 func openDevice(a *api, l listed, cache *buildcache.Cache) (*device, error) {
-	d := &device{api: a, id: l.id, platform: l.platform, info: l.info, traits: l.traits, cache: cache, callback: eventCallback()}
+	d := &device{api: a, id: l.id, platform: l.platform, info: l.info, traits: l.traits, cache: cache, relay: processRelay()}
 	props := []uintptr{contextPlatform, l.platform.id, 0}
 	dev, code := []uintptr{l.id}, new(int32)
 	d.ctx = dl.Call(a.createContext, uintptr(unsafe.Pointer(&props[0])), 1, uintptr(unsafe.Pointer(&dev[0])), 0, 0, uintptr(unsafe.Pointer(code)))

@@ -145,13 +145,6 @@ func (e *event) dropDeps() {
 	e.deps = e.deps[:0]
 }
 
-// completed is what the library calls when a command has finished. It runs on
-// a thread of the library or inside clSetEventCallback.
-func completed(_ uintptr, status int32, e *event) {
-	e.settle(min(status, statusComplete))
-	e.deliver()
-}
-
 func (e *event) deliver() {
 	w, d := e.waiter, e.d
 	e.waiter = nil
@@ -175,8 +168,10 @@ func (e *event) Notify(c devices.Completion) {
 	e.refs.Add(1)
 	e.d.callbacks.Add(1)
 	e.q.flushTo(e.seq)
-	e.callbackArgs = [4]uintptr{e.mem.handle, statusComplete, e.d.callback, uintptr(unsafe.Pointer(e))}
+	fn, slot := e.d.relay.callback(e)
+	e.callbackArgs = [4]uintptr{e.mem.handle, statusComplete, fn, uintptr(unsafe.Pointer(e))}
 	if code := int32(dl.CallArgs(e.d.api.setEventCallback, e.callbackArgs[:])); code != success {
+		e.d.relay.free(slot)
 		go e.waitFor()
 	}
 }

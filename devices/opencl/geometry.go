@@ -39,7 +39,17 @@ type geometry struct {
 }
 
 // extent prints the sizes of r, "[1000 7]".
-func extent(r devices.NDRange) string { return fmt.Sprint(r.Size[:min(max(r.Dims, 1), 3)]) }
+func extent(r devices.NDRange) string { return fmt.Sprint(used(r.Size, r.Dims)) }
+
+// used copies the values of the used dimensions for a message. The copy keeps
+// the array of the caller, who must not allocate, off the heap.
+func used[T int | uintptr](v [3]T, dims int) []T {
+	out := make([]T, min(max(dims, 1), 3))
+	for d := range out {
+		out[d] = v[d]
+	}
+	return out
+}
 
 func (k *kernel) invalid(r devices.NDRange, format string, args ...any) error {
 	return fmt.Errorf("%s: kernel %q over %s: %s: %w", k.d.info.ID, k.entry, extent(r), fmt.Sprintf(format, args...), devices.ErrInvalid)
@@ -86,7 +96,7 @@ func (k *kernel) lay(r devices.NDRange) (*layout, error) {
 	}
 	if cut := out.n > 1 || part; cut && k.uses&seesCut != 0 || k.uses&usesEnqueued != 0 && out.ragged(local) {
 		if k.p.sealed {
-			return nil, k.invalid(r, "local size %v: the kernel may look at its group or global size, which a launch in parts cannot show it without its source; use a local size that divides the range", local[:r.Dims])
+			return nil, k.invalid(r, "local size %v: the kernel may look at its group or global size, which a launch in parts cannot show it without its source; use a local size that divides the range", used(local, r.Dims))
 		}
 		out.special = true
 		out.geometry = k.geometryOf(r, local, part)
@@ -176,10 +186,10 @@ func (k *kernel) localSize(r devices.NDRange, part bool) ([3]int, error) {
 		for d := range 3 {
 			want := max(fixed[d], 1)
 			if given && max(local[d], 1) != want {
-				return local, k.invalid(r, "local size %v: the kernel's group size is fixed at %v", r.Local[:r.Dims], fixed[:])
+				return local, k.invalid(r, "local size %v: the kernel's group size is fixed at %v", used(r.Local, r.Dims), used(fixed, 3))
 			}
 			if r.Size[d]%want != 0 || part && r.Offset[d]%want != 0 {
-				return local, k.invalid(r, "dimension %d: the kernel's fixed local size %v does not divide the global size %d at offset %d", d, fixed[:], r.Size[d], r.Offset[d])
+				return local, k.invalid(r, "dimension %d: the kernel's fixed local size %v does not divide the global size %d at offset %d", d, used(fixed, 3), r.Size[d], r.Offset[d])
 			}
 			local[d] = want
 		}
@@ -197,7 +207,7 @@ func (k *kernel) localSize(r devices.NDRange, part bool) ([3]int, error) {
 		product *= local[d]
 	}
 	if most := k.maxGroup(); product > most {
-		return local, k.invalid(r, "local size %v is %d work-items, the kernel takes at most %d on this device", r.Local[:r.Dims], product, most)
+		return local, k.invalid(r, "local size %v is %d work-items, the kernel takes at most %d on this device", used(r.Local, r.Dims), product, most)
 	}
 	return local, nil
 }

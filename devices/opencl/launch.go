@@ -32,15 +32,15 @@ func (q *queue) Launch(l *devices.Launch, wait []devices.Event) (devices.Event, 
 	if err != nil {
 		return nil, err
 	}
-	if err := q.dependencies(wait); err != nil {
+	cmd := command{kernel: k.entry, nd: l.Range}
+	if err := q.dependencies(wait, &cmd); err != nil {
 		return nil, err
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if err := q.closedError("launch"); err != nil {
+	if err := q.closedError(&cmd); err != nil {
 		return nil, err
 	}
-	cmd := command{kernel: k.entry, nd: l.Range}
 	if _, err := q.begin(wait); err != nil {
 		return q.failedEvent(cmd, err)
 	}
@@ -104,7 +104,7 @@ func (q *queue) enqueueBox(v *variant, plan *layout, b *box, e *event) error {
 	q.args = [12]uintptr{q.handle, v.handle, uintptr(plan.dims), offset, uintptr(unsafe.Pointer(&pad.size)),
 		uintptr(unsafe.Pointer(&pad.local)), n, list, uintptr(unsafe.Pointer(&e.mem.handle))}
 	if code := int32(dl.CallArgs(q.d.api.enqueueNDRangeKernel, q.args[:9])); code != success {
-		err := fmt.Errorf("%v: %w", q, failed(code, "clEnqueueNDRangeKernel(%s, global %v, local %v)", e.cmd.kernel, b.size[:plan.dims], b.local[:plan.dims]))
+		err := fmt.Errorf("%v: %w", q, failed(code, "clEnqueueNDRangeKernel(%s, global %v, local %v)", e.cmd.kernel, used(b.size, plan.dims), used(b.local, plan.dims)))
 		e.drop()
 		return err
 	}

@@ -52,11 +52,11 @@ func (q *queue) String() string { return fmt.Sprintf("%s: %v queue", q.d.info.ID
 
 // dependencies looks at a wait list before the queue is locked: it checks the
 // events and sees to it that other queues get on with theirs.
-func (q *queue) dependencies(wait []devices.Event) error {
+func (q *queue) dependencies(wait []devices.Event, cmd *command) error {
 	for i, w := range wait {
 		e, ok := w.(*event)
 		if !ok || e.d != q.d {
-			return fmt.Errorf("%v: event %d of the wait list is not one of this device: %w", q, i, devices.ErrInvalid)
+			return fmt.Errorf("%v: %v: event %d of the wait list is not one of this device: %w", q, cmd.String(), i, devices.ErrInvalid)
 		}
 		if e.q != q && e.native() && e.state.Load() < succeeded {
 			e.q.flushTo(e.seq)
@@ -179,9 +179,9 @@ func (q *queue) failedEvent(cmd command, err error) (devices.Event, error) {
 
 // closedError is ErrClosed once the queue or its device is closed. The queue
 // is locked.
-func (q *queue) closedError(what string) error {
+func (q *queue) closedError(cmd *command) error {
 	if q.closed {
-		return fmt.Errorf("%v: %s: the queue is closed: %w", q, what, devices.ErrClosed)
+		return fmt.Errorf("%v: %v: the queue is closed: %w", q, cmd.String(), devices.ErrClosed)
 	}
 	return nil
 }
@@ -210,8 +210,8 @@ func (q *queue) marker(cmd command) (devices.Event, error) {
 func (q *queue) Flush() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if err := q.closedError("flush"); err != nil {
-		return err
+	if q.closed {
+		return fmt.Errorf("%v: flush: the queue is closed: %w", q, devices.ErrClosed)
 	}
 	return q.flush()
 }
