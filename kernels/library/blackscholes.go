@@ -9,7 +9,7 @@ import (
 
 // FinanceBlackScholes prices European options after Black and Scholes (1973).
 //
-// Prices are off by less than 2e-6 of spot plus strike. Where volatility·√years
+// Prices are off by less than 1e-6 of spot plus strike. Where volatility·√years
 // is below 1e-6 the price is that of certainty: the discounted difference or
 // nothing. A spot or strike that is not positive, negative years and NaN give
 // NaN.
@@ -19,7 +19,7 @@ func financeBlackScholes() *kernels.Kernel {
 	one := kernels.PerItem(1)
 	return &kernels.Kernel{
 		Name: "finance.blackscholes",
-		Doc:  "prices of European call and put options, each within 2e-6·(spot + strike)",
+		Doc:  "prices of European call and put options, each within 1e-6·(spot + strike)",
 		Params: []kernels.Param{
 			in("spot", devices.Float32, one, "price of the share now, above 0"),
 			in("strike", devices.Float32, one, "price agreed on, above 0"),

@@ -84,45 +84,56 @@ func bind(k *kernels.Kernel, args ...any) (*kernels.Call, error) {
 // An executor runs one launch; mem holds the memory of each array argument.
 type executor func(t testing.TB, c *kernels.Call, mem [][]byte)
 
+// A launch is a bound call with the memory of its arrays.
+type launch struct {
+	c   *kernels.Call
+	mem [][]byte
+}
+
 // run binds and runs a kernel, the steps of a composed one in turn.
 func run(t testing.TB, exec executor, k *kernels.Kernel, args ...any) {
+	t.Helper()
+	for _, l := range launches(t, k, args...) {
+		exec(t, l.c, l.mem)
+	}
+}
+
+// launches binds a kernel and resolves a composed one into its steps.
+func launches(t testing.TB, k *kernels.Kernel, args ...any) []launch {
 	t.Helper()
 	c, err := bind(k, args...)
 	if err != nil {
 		t.Fatalf("bind: %v", err)
 	}
-	mem := make([][]byte, len(c.Args))
-	for i, arg := range c.Args {
-		if arg.Array == nil {
+	// Arguments by position of the parameter; implied ones are not given.
+	byParam := make([]any, len(k.Params))
+	mem := make([][]byte, len(k.Params))
+	next := 0
+	for i, p := range k.Params {
+		if p.Implied || next == len(args) {
 			continue
 		}
-		for _, a := range args {
-			if b, ok := a.(*buf); ok && &b.Array == arg.Array {
-				mem[i] = b.data
-			}
+		byParam[i] = args[next]
+		if b, ok := args[next].(*buf); ok {
+			mem[i] = b.data
 		}
+		next++
 	}
 	if k.Compose == nil {
-		exec(t, c, mem)
-		return
+		return []launch{{c, mem}}
 	}
 	steps, err := k.Compose(c)
 	if err != nil {
 		t.Fatalf("%s: compose: %v", k.Name, err)
 	}
+	var all []launch
 	temps := map[*kernels.Array]*buf{}
-	outer := map[int]*buf{}
-	for i := range c.Args {
-		if c.Args[i].Array != nil {
-			outer[i] = &buf{Array: *c.Args[i].Array, data: mem[i]}
-		}
-	}
 	for _, s := range steps {
 		var inner []any
 		for _, a := range s.Args {
 			switch {
 			case a.Outer >= 0:
-				inner = append(inner, outer[a.Outer])
+				inner = append(inner, byParam[a.Outer])
 			case a.Temp != nil:
 				if temps[a.Temp] == nil {
 					temps[a.Temp] = newBuf(a.Temp.DType, a.Temp.Shape...)
@@ -132,8 +143,9 @@ func run(t testing.TB, exec executor, k *kernels.Kernel, args ...any) {
 				inner = append(inner, a.Value)
 			}
 		}
-		run(t, exec, s.Kernel, inner...)
+		all = append(all, launches(t, s.Kernel, inner...)...)
 	}
+	return all
 }
 
 // hostArgs are the arguments of a Go variant.

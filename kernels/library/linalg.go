@@ -26,8 +26,8 @@ var (
 )
 
 var linalgCL = map[string]*devices.Source{
-	float32s().suffix: clSource("linalg.cl", defFloat+"#define COLS 16\n#define W float16\n#define VLOAD vload16\n#define VSTORE vstore16\n"),
-	float64s().suffix: clSource("linalg.cl", defDouble+"#define COLS 8\n#define W double8\n#define VLOAD vload8\n#define VSTORE vstore8\n"),
+	float32s().suffix: clSource("linalg.cl", defFloat),
+	float64s().suffix: clSource("linalg.cl", defDouble),
 }
 
 // The block of C that a work-item of gemm computes: gemmRows rows of 64 bytes,

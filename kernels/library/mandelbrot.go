@@ -65,7 +65,7 @@ func inferMandelbrot(c *kernels.Call) error {
 	}
 	h, w := float64(s[0]), float64(s[1])
 	step := at[2] / max(w, 1)
-	err = set(c, "width", s[1], "left", at[0]-float64(step*(w-1))/2, "top", at[1]+float64(step*(h-1))/2, "step", step)
+	err = set(c, "width", s[1], "left", at[0]-float64(step*((w-1)/2)), "top", at[1]+float64(step*((h-1)/2)), "step", step)
 	if err != nil {
 		return err
 	}

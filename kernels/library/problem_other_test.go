@@ -76,7 +76,7 @@ func nbodyProblem(rng *rand.Rand, n int64) problem {
 
 // optionBound is the error that FinanceBlackScholes states, over spot plus
 // strike.
-const optionBound = 2e-6
+const optionBound = 1e-6
 
 func optionProblem(rng *rand.Rand, n int64) problem {
 	spot, strike, years := make([]float32, n), make([]float32, n), make([]float32, n)
@@ -135,7 +135,7 @@ func mandelbrotProblem[T real](rng *rand.Rand, kernel *kernels.Kernel, h, w int6
 	const limit = 300
 	return problem{name: fmt.Sprintf("%dx%d", h, w), k: kernel, args: []any{dst, x, y, span, limit}, want: func(args []any) {
 		step := float64(span) / max(float64(w), 1)
-		left, top, s := T(float64(x)-step*float64(w-1)/2), T(float64(y)+step*float64(h-1)/2), T(step)
+		left, top, s := T(float64(x)-float64(step*(float64(w-1)/2))), T(float64(y)+float64(step*(float64(h-1)/2))), T(step)
 		for j := range h {
 			for i := range w {
 				cr, ci := left+T(s*T(i)), top-T(s*T(j))

@@ -50,18 +50,21 @@ const (
 
 // reduceCL is reduce.cl for each pair of element and result type.
 var reduceCL = map[[2]devices.DType]*devices.Source{
-	{devices.Float32, devices.Float32}: clSource("reduce.cl", "#define SUMS\n#define T float\n#define A float\n#define A8 float8\n"+
-		"#define WIDEN(v) (v)\n#define WIDEN8(v) (v)\n#define LOWEST -INFINITY\n#define HIGHEST INFINITY\n"),
-	{devices.Float64, devices.Float64}: clSource("reduce.cl", "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"+
-		"#define SUMS\n#define T double\n#define A double\n#define A8 double8\n"+
-		"#define WIDEN(v) (v)\n#define WIDEN8(v) (v)\n#define LOWEST -INFINITY\n#define HIGHEST INFINITY\n"),
-	{devices.Int32, devices.Int32}: clSource("reduce.cl", "#define T int\n#define A int\n#define A8 int8\n"+
-		"#define WIDEN(v) (v)\n#define WIDEN8(v) (v)\n#define LOWEST INT_MIN\n#define HIGHEST INT_MAX\n"),
-	{devices.Int32, devices.Int64}: clSource("reduce.cl", "#define SUMS\n#define T int\n#define A ulong\n#define A8 ulong8\n"+
-		"#define WIDEN(v) as_ulong((long)(v))\n#define WIDEN8(v) as_ulong8(convert_long8(v))\n"),
-	{devices.Int64, devices.Int64}: clSource("reduce.cl", "#define SUMS\n#define T ulong\n#define A ulong\n#define A8 ulong8\n"+
-		"#define WIDEN(v) (v)\n#define WIDEN8(v) (v)\n"),
+	{devices.Float32, devices.Float32}: clSource("reduce.cl", defFloat+"#define A float\n"+defSame+defSums+defRealBounds),
+	{devices.Float64, devices.Float64}: clSource("reduce.cl", defDouble+"#define A double\n"+defSame+defSums+defRealBounds),
+	{devices.Int32, devices.Int32}: clSource("reduce.cl", "#define T int\n#define A int\n#define V int8\n"+defEight+defSame+
+		"#define LOWEST INT_MIN\n#define HIGHEST INT_MAX\n"),
+	{devices.Int32, devices.Int64}: clSource("reduce.cl", "#define T int\n#define A ulong\n#define V ulong4\n"+defFour+
+		"#define WIDEN(v) as_ulong((long)(v))\n#define WIDENV(v) as_ulong4(convert_long4(v))\n"+defSums),
+	{devices.Int64, devices.Int64}: clSource("reduce.cl", "#define T ulong\n#define A ulong\n#define V ulong4\n"+defFour+defSame+defSums),
 }
+
+// Definitions that several of them need.
+const (
+	defSame       = "#define WIDEN(v) (v)\n#define WIDENV(v) (v)\n"
+	defSums       = "#define SUMS\n"
+	defRealBounds = "#define LOWEST -INFINITY\n#define HIGHEST INFINITY\n"
+)
 
 // A round is the two kernels of one round: from many blocks to their lanes,
 // and from one block to the result.

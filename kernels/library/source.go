@@ -35,10 +35,15 @@ func variants(f devices.GoFunc, cl *devices.Source, entry string, needs kernels.
 	}
 }
 
-// OpenCL C definitions of the element types. Integers are added and multiplied
+// OpenCL C definitions of the element types and of their vectors: V is WIDTH of
+// them, 32 bytes, which processors have registers for and compilers no warnings.
+// Integers are added and multiplied
 // as unsigned numbers: the same bits, and no overflow that C leaves undefined.
 const (
-	defFloat  = "#define T float\n#define T8 float8\n"
-	defDouble = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n#define T double\n#define T8 double8\n"
-	defInt    = "#define T uint\n#define T8 uint8\n"
+	defFloat  = "#define T float\n#define V float8\n" + defEight
+	defDouble = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n#define T double\n#define V double4\n" + defFour
+	defInt    = "#define T uint\n"
+
+	defEight = "#define WIDTH 8\n#define VLOAD vload8\n#define VSTORE vstore8\n"
+	defFour  = "#define WIDTH 4\n#define VLOAD vload4\n#define VSTORE vstore4\n"
 )

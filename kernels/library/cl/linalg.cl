@@ -1,8 +1,9 @@
-// Row-major matrices. T is the element type, T8 eight of them; a work-item of
-// gemm computes ROWS × COLS elements, W is a vector of COLS.
+// Row-major matrices. T is the element type, V a vector of WIDTH of them; a
+// work-item of gemm computes ROWS × COLS elements.
 #pragma OPENCL FP_CONTRACT OFF
 
 #define ROWS 4
+#define COLS (2 * WIDTH)
 
 // The products of row i and column j are added in the order of p, whichever
 // path computes them.
@@ -36,37 +37,47 @@ kernel void linalg_gemm(global const T *a, global const T *b, global T *c, const
     global const T *a2 = a + (size_t)min(i + 2, last) * k;
     global const T *a3 = a + (size_t)min(i + 3, last) * k;
     global const T *bp = b + j;
-    W s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+    V s0 = 0, s1 = 0, s2 = 0, s3 = 0, t0 = 0, t1 = 0, t2 = 0, t3 = 0;
     for (int p = 0; p < k; p++) {
-        W w = VLOAD(0, bp);
-        s0 += a0[p] * w;
-        s1 += a1[p] * w;
-        s2 += a2[p] * w;
-        s3 += a3[p] * w;
+        V v = VLOAD(0, bp), w = VLOAD(1, bp);
+        s0 += a0[p] * v;
+        t0 += a0[p] * w;
+        s1 += a1[p] * v;
+        t1 += a1[p] * w;
+        s2 += a2[p] * v;
+        t2 += a2[p] * w;
+        s3 += a3[p] * v;
+        t3 += a3[p] * w;
         bp += n;
     }
     global T *cp = c + (size_t)i * n + j;
-#define STORE(s)                                                              \
-    VSTORE(beta == 0 ? alpha * s : alpha * s + beta * VLOAD(0, cp), 0, cp);   \
+#define STORE(s, part) VSTORE(beta == 0 ? alpha * s : alpha * s + beta * VLOAD(part, cp), part, cp);
+#define STORE_ROW(s, t)                                                       \
+    STORE(s, 0)                                                               \
+    STORE(t, 1)                                                               \
     if (i++ == last)                                                          \
         return;                                                               \
     cp += n;
-    STORE(s0)
-    STORE(s1)
-    STORE(s2)
-    STORE(s3)
+    STORE_ROW(s0, t0)
+    STORE_ROW(s1, t1)
+    STORE_ROW(s2, t2)
+    STORE_ROW(s3, t3)
 }
 
 // Lane j of 8 adds the products at j, j + 8, …; then lanes are added in halves.
 kernel void linalg_gemv(global const T *a, global const T *x, global T *y, const T alpha, const T beta, const int k) {
     size_t i = get_global_id(0);
     global const T *row = a + i * k;
-    T8 sum8 = 0;
+    V sums[8 / WIDTH];
+    for (int v = 0; v < 8 / WIDTH; v++)
+        sums[v] = 0;
     int p = 0;
     for (; p + 8 <= k; p += 8)
-        sum8 += vload8(0, row + p) * vload8(0, x + p);
+        for (int v = 0; v < 8 / WIDTH; v++)
+            sums[v] += VLOAD(v, row + p) * VLOAD(v, x + p);
     T lane[8];
-    vstore8(sum8, 0, lane);
+    for (int v = 0; v < 8 / WIDTH; v++)
+        VSTORE(sums[v], v, lane);
     for (int j = 0; p + j < k; j++)
         lane[j] += row[p + j] * x[p + j];
     T sum = ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
@@ -83,8 +94,11 @@ kernel void linalg_transpose(global const T *src, global T *dst, const int m, co
         return;
     }
     T tile[64];
-    for (int u = 0; u < 8; u++)
-        vstore8(vload8(0, src + (size_t)(x + u) * n + y), u, tile);
+    for (int u = 0; u < 8; u++) {
+        global const T *s = src + (size_t)(x + u) * n + y;
+        for (int v = 0; v < 8; v += 4)
+            vstore4(vload4(0, s + v), 0, tile + u * 8 + v);
+    }
     for (int v = 0; v < 8; v++) {
         global T *d = dst + (size_t)(y + v) * m + x;
         for (int u = 0; u < 8; u++)
