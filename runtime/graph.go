@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strconv"
 	"time"
 
 	"github.com/tandemrun/tandem/devices"
@@ -21,11 +22,12 @@ import (
 // before it (in the order of Add) that writes what it reads, and a writer
 // waits for the readers before it.
 type Graph struct {
-	name   string
-	tasks  []task
-	names  map[string]int
-	use    map[*Buffer]*bufferUse // last writer and readers while building
-	faults []error
+	name    string
+	tasks   []task
+	names   map[string]int         // task by name
+	numbers map[string]int         // last number given to a repeated name
+	use     map[*Buffer]*bufferUse // last writer and readers while building
+	faults  []error
 }
 
 type bufferUse struct {
@@ -55,7 +57,7 @@ type SplitRule struct {
 
 // NewGraph makes an empty graph.
 func NewGraph() *Graph {
-	return &Graph{names: map[string]int{}, use: map[*Buffer]*bufferUse{}}
+	return &Graph{names: map[string]int{}, numbers: map[string]int{}, use: map[*Buffer]*bufferUse{}}
 }
 
 // Named gives the graph a name for reports, and returns it.
@@ -226,13 +228,15 @@ func (g *Graph) addComposed(c *kernels.Call, of func(*kernels.Array) *Buffer) Ta
 	return last
 }
 
+// uniqueName is base, or base#2, base#3, … for the second task of that name.
 func (g *Graph) uniqueName(base string) string {
 	name := base
-	for n := 2; ; n++ {
+	for {
 		if _, taken := g.names[name]; !taken {
 			return name
 		}
-		name = fmt.Sprintf("%s#%d", base, n)
+		g.numbers[base]++
+		name = base + "#" + strconv.Itoa(g.numbers[base]+1)
 	}
 }
 
