@@ -40,7 +40,8 @@ type agent struct {
 	upload, download *agentQueue
 	exited           chan struct{}
 	counters         counters
-	hung             atomic.Bool // a launch exceeded its time limit: the device is not used again
+	launches         atomic.Int64 // issued and not retired
+	hung             atomic.Bool  // a launch exceeded its time limit: the device is not used again
 
 	// Used by the agent's goroutine only.
 	wait  []devices.Event
@@ -282,6 +283,9 @@ func (a *agent) issue(o *op) bool {
 	}
 	q.issued = append(q.issued, o)
 	q.unwatched++
+	if o.kind == opLaunch {
+		a.launches.Add(1)
+	}
 	if cross := o.markIssued(); cross || q.unwatched >= watchEvery {
 		a.notify(o)
 	}
@@ -360,6 +364,9 @@ func (a *agent) retireQueue(q *agentQueue) {
 			break
 		}
 		moved = true
+		if o.kind == opLaunch {
+			a.launches.Add(-1)
+		}
 		times, terr := o.event.Times()
 		if terr != nil {
 			times = devices.Times{}

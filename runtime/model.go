@@ -1,55 +1,91 @@
 package tandem
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"sync"
 	"time"
 
 	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/kernels"
 	"github.com/tandemrun/tandem/partitioner"
+	"github.com/tandemrun/tandem/partitioner/costmodel"
 )
 
-// A Model predicts times for the planner and learns from what was measured. It
-// is safe for concurrent use.
-type Model interface {
-	// Estimate predicts the whole call on the device with the variant.
-	Estimate(c *kernels.Call, v *kernels.Variant, d *devices.Info) partitioner.Estimate
-	// Links are the costs of moving bytes to the device and back, and what a
-	// launch costs besides its run.
-	Links(d *devices.Info) (up, down devices.Link, launch time.Duration)
-	// Observe learns that a launch of items of the call's work-items took run.
-	Observe(c *kernels.Call, v *kernels.Variant, d *devices.Info, items int64, run time.Duration)
+// predictor asks the cost model about calls and tells it what they took.
+type predictor struct {
+	model    *costmodel.Model
+	measured map[string]devices.Calibration // by device id
+
+	mu   sync.Mutex
+	keys map[*kernels.Variant]string
 }
 
-// observe passes a finished launch to the model.
-func (r *Run) observe(o *op, a *agent, t devices.Times) {
-	share := &r.plan.placed[o.task].shares[o.part]
-	r.session.model.Observe(r.graph.tasks[o.task].call, share.variant, &a.info, o.launch.Range.Items(), t.Run())
+// Links of a device that was not calibrated: a PCIe 3 link at a modest rate,
+// and what a launch costs through a driver's queue.
+var (
+	guessedLink   = devices.Link{Latency: 10 * time.Microsecond, Bandwidth: 6e9}
+	guessedLaunch = 20 * time.Microsecond
+)
+
+func (p *predictor) calibration(d *devices.Info) *devices.Calibration {
+	if c, ok := p.measured[d.ID]; ok {
+		return &c
+	}
+	return nil
 }
 
-// hintModel knows nothing but what kernels and devices say of themselves.
-type hintModel struct{}
+// links are the costs of moving bytes to the device and back, and of a launch
+// besides its run.
+func (p *predictor) links(d *devices.Info) (up, down devices.Link, launch time.Duration) {
+	if c := p.calibration(d); c != nil {
+		return c.Upload, c.Download, time.Duration(c.LaunchLatency * float64(time.Second))
+	}
+	return guessedLink, guessedLink, guessedLaunch
+}
 
-func (hintModel) Estimate(c *kernels.Call, v *kernels.Variant, d *devices.Info) partitioner.Estimate {
+// estimate predicts the whole call.
+func (p *predictor) estimate(c *kernels.Call, v *kernels.Variant, d *devices.Info) partitioner.Estimate {
+	return p.model.Predict(p.key(c.Kernel, v, d), size(c, c.Range.Items()), costmodel.MachineOf(*d, p.calibration(d), v.Language))
+}
+
+// key names the series of a variant on a device.
+func (p *predictor) key(k *kernels.Kernel, v *kernels.Variant, d *devices.Info) costmodel.Key {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	name, ok := p.keys[v]
+	if !ok {
+		h := sha256.New()
+		h.Write(v.Source.Text)
+		for _, o := range v.Source.Options {
+			fmt.Fprintf(h, "\x00%s", o)
+		}
+		name = fmt.Sprintf("%s %s %s", k.Name, v.Language, hex.EncodeToString(h.Sum(nil)[:8]))
+		p.keys[v] = name
+	}
+	return costmodel.Key{Kernel: name, Device: costmodel.DeviceKey(*d)}
+}
+
+// size is how large items work-items of the call are.
+func size(c *kernels.Call, items int64) costmodel.Size {
 	w := c.Work()
-	clock := float64(max(d.ClockMHz, 1000)) * 1e6
-	perCycle, bytes := 2.0, 8e9 // a compiled Go loop has no vector instructions
-	switch {
-	case d.Kind == devices.KindGPU:
-		perCycle, bytes = 128, 200e9
-	case v.Language != devices.LangGo:
-		perCycle = 8
+	part := 1.0
+	if all := c.Range.Items(); all > 0 {
+		part = float64(items) / float64(all)
 	}
-	run := max(w.Flops/(perCycle*clock*float64(max(d.ComputeUnits, 1))), w.Bytes/bytes)
-	t := time.Duration(run * 1e9)
-	return partitioner.Estimate{Run: t, Spread: t, Source: "guess"}
+	return costmodel.Size{Items: float64(items), Flops: w.Flops * part, Bytes: w.Bytes * part}
 }
 
-func (hintModel) Links(d *devices.Info) (up, down devices.Link, launch time.Duration) {
-	if d.Backend != "cpu" {
-		launch = 30 * time.Microsecond
+// observe tells the model what a launch took. A time that cannot be true is
+// not learnt; the model counts it.
+func (s *Session) observe(o *op, a *agent, t devices.Times) {
+	share := &o.run.plan.placed[o.task].shares[o.part]
+	sample := costmodel.Sample{Key: share.key, Size: share.size, Run: t.Run(), Elapsed: t.End - t.Queued}
+	for _, other := range s.agents {
+		if other != a && other.info.PhysicalID == a.info.PhysicalID && other.launches.Load() > 0 {
+			sample.Contended = true
+		}
 	}
-	l := devices.Link{Latency: 10 * time.Microsecond, Bandwidth: 6e9}
-	return l, l, launch
+	_ = s.predictor.model.Observe(sample)
 }
-
-func (hintModel) Observe(*kernels.Call, *kernels.Variant, *devices.Info, int64, time.Duration) {}

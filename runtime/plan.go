@@ -12,6 +12,7 @@ import (
 	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/kernels"
 	"github.com/tandemrun/tandem/partitioner"
+	"github.com/tandemrun/tandem/partitioner/costmodel"
 )
 
 // A Plan says where every task of a graph runs, and why. It belongs to the
@@ -43,6 +44,8 @@ type placedShare struct {
 	nd      devices.NDRange
 	variant *kernels.Variant
 	kernel  devices.Kernel // set by compile
+	key     costmodel.Key
+	size    costmodel.Size
 }
 
 // span is the range of work-item ids along dimension dim.
@@ -97,7 +100,7 @@ func (pl *planner) build() error {
 		faces[a.info.PhysicalID]++
 	}
 	for _, a := range s.agents {
-		u, d, launch := s.model.Links(&a.info)
+		u, d, launch := s.predictor.links(&a.info)
 		dev := partitioner.Device{ID: a.info.ID, Resource: a.info.ID, Launch: launch}
 		if s.exclusive {
 			dev.Resource = a.info.PhysicalID
@@ -196,7 +199,7 @@ func (pl *planner) candidates(i int, pt *partitioner.Task, faces map[string]int)
 			continue
 		}
 		pl.variants[i][j] = v
-		pt.Cost[j] = s.model.Estimate(t.call, v, &a.info)
+		pt.Cost[j] = s.predictor.estimate(t.call, v, &a.info)
 		if n := faces[a.info.PhysicalID]; !s.exclusive && n > 1 {
 			// All faces at once: each gets its part of the processor.
 			pt.Cost[j].Run *= time.Duration(n)
@@ -349,7 +352,10 @@ func (pl *planner) place() {
 				nd.Offset[place.dim] += share.Lo
 				nd.Size[place.dim] = share.Hi - share.Lo
 			}
-			place.shares = append(place.shares, placedShare{agent: share.Device, nd: nd, variant: pl.variants[i][share.Device]})
+			v := pl.variants[i][share.Device]
+			place.shares = append(place.shares, placedShare{agent: share.Device, nd: nd, variant: v,
+				key:  pl.session.predictor.key(task.call.Kernel, v, &pl.session.agents[share.Device].info),
+				size: size(task.call, nd.Items())})
 		}
 	}
 	if pl.forwardOrder() {

@@ -10,6 +10,7 @@ import (
 	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/devices/hostmem"
 	"github.com/tandemrun/tandem/kernels"
+	"github.com/tandemrun/tandem/partitioner/costmodel"
 	"github.com/tandemrun/tandem/transfer"
 )
 
@@ -31,9 +32,13 @@ type Config struct {
 	// Observer learns what happens.
 	Observer Observer
 
-	// Model predicts how long launches take; nil: estimates from the
-	// kernels' own hints and the devices' descriptions.
-	Model Model
+	// Model predicts how long launches take and learns from them; nil: an
+	// empty one. The caller keeps it, to store what it has learnt.
+	Model *costmodel.Model
+
+	// Calibrations are what was measured of the devices, by id. Without them
+	// the planner goes by the devices' descriptions.
+	Calibrations map[string]devices.Calibration
 }
 
 // A Session holds open devices and the buffers on them. It is safe for
@@ -43,7 +48,7 @@ type Session struct {
 	agents    []*agent
 	exclusive bool // faces of one processor take turns
 	observer  Observer
-	model     Model
+	predictor predictor
 	programs  programs
 
 	mu      sync.Mutex // orders lowering: trackers, replicas, runs
@@ -62,9 +67,10 @@ type Session struct {
 // devices is normal; a selector that matches nothing is an error that lists
 // what there is. No device at all is ErrUnavailable.
 func Open(ctx context.Context, c Config) (*Session, error) {
-	s := &Session{buffers: map[*Buffer]struct{}{}, runs: map[*Run]struct{}{}, observer: c.Observer, model: c.Model}
-	if s.model == nil {
-		s.model = hintModel{}
+	s := &Session{buffers: map[*Buffer]struct{}{}, runs: map[*Run]struct{}{}, observer: c.Observer,
+		predictor: predictor{model: c.Model, measured: c.Calibrations, keys: map[*kernels.Variant]string{}}}
+	if c.Model == nil {
+		s.predictor.model = &costmodel.Model{}
 	}
 	var found []devices.Info
 	driver := map[string]devices.Driver{}

@@ -53,7 +53,7 @@ func (s *Session) report(o *op, a *agent, err error, t devices.Times, queue stri
 			c.items.Add(o.launch.Range.Items())
 			c.busy.Add(int64(t.Run()))
 			c.zero.Add(o.zero)
-			o.run.observe(o, a, t)
+			s.observe(o, a, t)
 		}
 		if f := s.observer.Launched; f != nil {
 			task := &o.run.graph.tasks[o.task]
