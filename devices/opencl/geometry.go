@@ -225,8 +225,8 @@ func (k *kernel) maxGroup() int {
 
 // chooseLocal picks a local size for a kernel that leaves it open. The sizes
 // are few and fixed: implementations on host cores compile a kernel again for
-// each one. A kernel whose work-items know their group gets a local size that
-// divides the range, if there is a fair one.
+// each one. A kernel whose work-items know their group, or would see a cut,
+// gets a local size that divides the range, if there is a fair one.
 func (k *kernel) chooseLocal(r devices.NDRange, part bool) [3]int {
 	shape := [3][3]int{{256, 1, 1}, {32, 8, 1}, {32, 4, 2}}[r.Dims-1]
 	if k.d.traits.cpu {
@@ -246,7 +246,7 @@ func (k *kernel) chooseLocal(r devices.NDRange, part bool) [3]int {
 			shape[d] = min(shape[d], limit)
 		}
 	}
-	if k.uses&seesLocal != 0 || k.p.sealed {
+	if k.uses&(seesLocal|seesCut) != 0 || k.p.sealed {
 		return k.dividing(r, shape, most, part)
 	}
 	for d := range 3 {
