@@ -101,6 +101,17 @@ func (c *Call) Bands() ([]*Band, error) {
 	return bands, nil
 }
 
+// alias names a parameter bound to the same array as the written parameter i,
+// unless each work-item touches the same elements of it through both.
+func (c *Call) alias(i int, bands []*Band) string {
+	for j, a := range c.Args {
+		if j != i && a.Array == c.Args[i].Array && (bands[j] == nil || *bands[j] != *bands[i]) {
+			return c.Kernel.Params[j].Name
+		}
+	}
+	return ""
+}
+
 // Splittable reports along which dimension the call may be divided over
 // devices so that the result is bit for bit that of one device, or why not.
 func (c *Call) Splittable() (dim int, bands []*Band, reason error) {
@@ -141,6 +152,11 @@ func (c *Call) Splittable() (dim int, bands []*Band, reason error) {
 		}
 		if a.Mode == ReadWrite && (b == nil || !b.Disjoint()) {
 			return 0, nil, fmt.Errorf("%s cannot be split: it reads elements of %q that other work-items write", k.Name, k.Params[i].Name)
+		}
+		if a.Mode.Writes() {
+			if other := c.alias(i, bands); other != "" {
+				return 0, nil, fmt.Errorf("%s cannot be split: %q and %q are the same array, and work-items may touch what others write", k.Name, k.Params[i].Name, other)
+			}
 		}
 		// A read array with a band along another dimension is needed whole.
 		if b != nil && b.Dim != dim {

@@ -7,7 +7,7 @@ import (
 
 // deviceName reports whether a name is one that compilers of devices may
 // define, each as it likes.
-func deviceName(name string, set *settings) bool {
+func deviceName(name string) bool {
 	switch name {
 	case "__OPENCL_C_VERSION__", "__ENDIAN_LITTLE__", "__FAST_RELAXED_MATH__", "__FILE__", "__LINE__", "__OPENCL__",
 		"CL_VERSION_1_0", "CL_VERSION_1_1", "CL_VERSION_1_2":
@@ -39,7 +39,7 @@ func (u *unit) hangsOnDevice(list []*decl, names map[string]bool) string {
 			}
 			for _, name := range g.deps {
 				// defined, __OPENCL_VERSION__ says only that this is OpenCL C.
-				if why == "" && (tainted[name] != nil || !p.own[name] && deviceName(name, u.set) && !g.asksOnly(name)) {
+				if why == "" && (tainted[name] != nil || !p.own[name] && deviceName(name) && !g.asksOnly(name)) {
 					why = name
 				}
 			}
@@ -81,7 +81,7 @@ func (u *unit) hangsOnDevice(list []*decl, names map[string]bool) string {
 			if g := tainted[use.name]; g != nil {
 				return because(g)
 			}
-			if !p.own[use.name] && deviceName(use.name, u.set) {
+			if !p.own[use.name] && deviceName(use.name) {
 				return fmt.Sprintf("it depends on what the device's compiler defines (%s)", use.name)
 			}
 		}

@@ -120,6 +120,21 @@ func (p *prep) read(r *reader, skipped bool) {
 
 func (p *prep) active() bool { return len(p.conds) == 0 || p.conds[len(p.conds)-1].active }
 
+// deviceDecides reports whether what is skipped here may be read on a device.
+func (p *prep) deviceDecides() bool {
+	for _, c := range p.conds {
+		if !c.outer || c.active {
+			continue
+		}
+		for _, name := range c.group.deps {
+			if !p.own[name] && deviceName(name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // run expands text and appends it to the output.
 func (p *prep) run(r *reader, toks []token) {
 	in := make([]token, len(p.pending), len(p.pending)+len(toks))
@@ -164,7 +179,7 @@ func (p *prep) directive(r *reader, d []token) {
 	}
 	if p.active() {
 		p.flush(name == "define" || name == "undef" || name == "include")
-	} else if name == "include" {
+	} else if name == "include" && p.deviceDecides() {
 		p.include(r, d, true)
 	}
 	p.noteDirective(name, args)

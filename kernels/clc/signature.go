@@ -81,6 +81,9 @@ func (p *parameter) pointer(elem *ctype) string {
 	case spaceLocal:
 		p.Kind, p.Mode = kernels.Local, 0
 	default:
+		if elem.kind == kindPointer {
+			return "is a pointer to a pointer, which OpenCL C forbids in a kernel's parameters"
+		}
 		if elem.kind == kindOpaque {
 			return fmt.Sprintf("is a pointer to %s, which is not supported", elem)
 		}

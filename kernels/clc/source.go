@@ -110,7 +110,7 @@ func (p *prep) find(from *file, name string, angled bool) (*file, []string, erro
 }
 
 // include handles an include directive, d[0] being its '#'. A skipped one is
-// put in place too where its file is there: a device may decide otherwise.
+// put in place too where its file is there and a device may decide otherwise.
 func (p *prep) include(r *reader, d []token, skipped bool) {
 	name, angled, end, ok := p.headerName(r, d, skipped)
 	if !ok {
@@ -119,7 +119,7 @@ func (p *prep) include(r *reader, d []token, skipped bool) {
 	f, dirs, err := p.find(r.file, name, angled)
 	var fault *Error
 	switch {
-	case skipped && (f == nil || r.including(f) || f.seen):
+	case skipped && (f == nil || r.including(f)):
 		return
 	case errors.As(err, &fault):
 		panic(bail{fault})
@@ -136,7 +136,7 @@ func (p *prep) include(r *reader, d []token, skipped bool) {
 		bailf(r.at(d[0]), "more than %d includes", maxIncludes)
 	}
 	r.copyTo(p, d[0].off)
-	if !skipped && f.once && f.seen {
+	if f.once && f.seen {
 		p.write("/* included before */")
 	} else {
 		p.write("\n" + lineDirective(1, f.path))
