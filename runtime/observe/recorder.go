@@ -1,0 +1,158 @@
+package observe
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tandemrun/tandem/devices"
+	tandem "github.com/tandemrun/tandem/runtime"
+)
+
+// Recorder collects the events of a session's runs. The zero value is ready.
+// It keeps all events, some 500 bytes for each launch and copy, until it is
+// dropped itself.
+type Recorder struct {
+	shards [16]shard
+
+	mu        sync.Mutex // guards what follows, which has few events
+	runs      []Run
+	decisions []tandem.DecisionEvent
+	faults    []tandem.FaultEvent
+}
+
+// shard holds the launches and copies whose number ends alike, so that devices
+// that report at the same time seldom meet at a lock.
+type shard struct {
+	mu       sync.Mutex
+	launches []tandem.LaunchEvent
+	copies   []tandem.CopyEvent
+	_        [64]byte // a cache line of its own
+}
+
+// Recording is what a Recorder has seen: plain data, which the functions of
+// this package only read.
+type Recording struct {
+	Runs      []Run                  // by number
+	Devices   []devices.Info         // of all runs, each once, in the runs' order
+	Launches  []tandem.LaunchEvent   // by run and number
+	Copies    []tandem.CopyEvent     // by run and number
+	Decisions []tandem.DecisionEvent // as they came
+	Faults    []tandem.FaultEvent    // by time
+}
+
+// Run is one run from beginning to end.
+type Run struct {
+	tandem.RunStarted
+	Finished bool
+	End      time.Duration // on the clock of devices.Now, if Finished
+	Err      error         // how it failed
+}
+
+// Observer is what a session reports to. It may serve several sessions only if
+// their runs have different numbers.
+func (r *Recorder) Observer() tandem.Observer {
+	return tandem.Observer{
+		RunStarted: func(e tandem.RunStarted) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.runs = append(r.runs, Run{RunStarted: e})
+		},
+		Launched: func(e tandem.LaunchEvent) {
+			e.After = slices.Clone(e.After) // the session's own
+			s := &r.shards[uint64(e.Op)%uint64(len(r.shards))]
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.launches = append(s.launches, e)
+		},
+		Copied: func(e tandem.CopyEvent) {
+			e.After = slices.Clone(e.After)
+			s := &r.shards[uint64(e.Op)%uint64(len(r.shards))]
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.copies = append(s.copies, e)
+		},
+		Decided: func(e tandem.DecisionEvent) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.decisions = append(r.decisions, e)
+		},
+		Faulted: func(e tandem.FaultEvent) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.faults = append(r.faults, e)
+		},
+		RunFinished: func(e tandem.RunFinished) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			for i := len(r.runs) - 1; i >= 0; i-- {
+				if run := &r.runs[i]; run.Run == e.Run {
+					run.Finished, run.End, run.Err = true, e.At, e.Err
+					return
+				}
+			}
+		},
+	}
+}
+
+// Recording is a copy of what has been seen so far. It may be called while
+// runs go on, and as often as one likes.
+func (r *Recorder) Recording() Recording {
+	var rec Recording
+	for i := range r.shards {
+		s := &r.shards[i]
+		s.mu.Lock()
+		rec.Launches = append(rec.Launches, s.launches...)
+		rec.Copies = append(rec.Copies, s.copies...)
+		s.mu.Unlock()
+	}
+	r.mu.Lock()
+	rec.Runs = slices.Clone(r.runs)
+	rec.Decisions = slices.Clone(r.decisions)
+	rec.Faults = slices.Clone(r.faults)
+	r.mu.Unlock()
+	slices.SortFunc(rec.Runs, func(a, b Run) int { return cmp.Compare(a.Run, b.Run) })
+	slices.SortFunc(rec.Launches, func(a, b tandem.LaunchEvent) int {
+		return cmp.Or(cmp.Compare(a.Run, b.Run), cmp.Compare(a.Op, b.Op))
+	})
+	slices.SortFunc(rec.Copies, func(a, b tandem.CopyEvent) int {
+		return cmp.Or(cmp.Compare(a.Run, b.Run), cmp.Compare(a.Op, b.Op))
+	})
+	slices.SortStableFunc(rec.Faults, func(a, b tandem.FaultEvent) int { return cmp.Compare(a.At, b.At) })
+	seen := map[string]bool{}
+	for _, run := range rec.Runs {
+		for _, d := range run.Devices {
+			if !seen[d.ID] {
+				seen[d.ID] = true
+				rec.Devices = append(rec.Devices, d)
+			}
+		}
+	}
+	return rec
+}
+
+// Span is from the beginning of the first run or event to the end of the last.
+// Both are 0 for an empty recording.
+func (rec Recording) Span() (from, to time.Duration) {
+	first := true
+	add := func(a, b time.Duration) {
+		if first {
+			from, to, first = a, b, false
+		}
+		from, to = min(from, a), max(to, b)
+	}
+	for _, r := range rec.Runs {
+		add(r.At, r.At)
+		if r.Finished {
+			add(r.End, r.End)
+		}
+	}
+	for _, e := range rec.Launches {
+		add(e.Times.Start, e.Times.End)
+	}
+	for _, e := range rec.Copies {
+		add(e.Times.Start, e.Times.End)
+	}
+	return from, to
+}
