@@ -168,3 +168,12 @@ func TempArg(a *Array) StepArg { return StepArg{Outer: -1, Temp: a} }
 
 // ValueArg passes a number.
 func ValueArg(v any) StepArg { return StepArg{Outer: -1, Value: v} }
+
+// WithGo is k with a variant in Go added in front, for devices that run Go
+// functions. k itself stays as it is.
+func (k *Kernel) WithGo(f devices.GoFunc) *Kernel {
+	n := *k
+	src := &devices.Source{Name: k.Name, Language: devices.LangGo, Go: map[string]devices.GoFunc{k.Name: f}}
+	n.Variants = append([]Variant{{Language: devices.LangGo, Source: src, Entry: k.Name}}, k.Variants...)
+	return &n
+}

@@ -305,3 +305,12 @@ func (r *Run) timedOut(task int) bool {
 	defer r.mu.Unlock()
 	return r.over && r.failed[task]
 }
+
+// Run is Submit and Wait.
+func (s *Session) Run(ctx context.Context, g *Graph) error {
+	r, err := s.Submit(ctx, g)
+	if err != nil {
+		return err
+	}
+	return r.Wait(ctx)
+}
