@@ -1,0 +1,40 @@
+# make test is all it takes on a fresh machine with Go.
+
+GO ?= go
+# Packages whose tests run under the race detector in CI; make race PACKAGES=./... takes all.
+PACKAGES ?= ./devices/... ./transfer/... ./runtime/... ./cmd/...
+COUNT := $(GO) run ./internal/testcount
+
+.PHONY: help test race check fuzz-short bench golden install
+
+help:
+	@echo "make test        install what the tests need, run them all"
+	@echo "make race        the tests of what shares memory, under the race detector"
+	@echo "make check       formatting, vet, staticcheck, layers, modules, builds for every target"
+	@echo "make fuzz-short  every fuzz target for five seconds"
+	@echo "make bench       every benchmark"
+	@echo "make golden      write the golden files anew"
+
+install:
+	@.ci/install
+
+test: install
+	@set -o pipefail; $(GO) test -json -timeout 25m ./... | $(COUNT)
+
+race:
+	@set -o pipefail; $(GO) test -json -race -short -timeout 25m $(PACKAGES) | $(COUNT)
+
+check:
+	@.ci/check
+
+fuzz-short:
+	@.ci/fuzz 5s
+
+bench:
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+# Only packages with golden files know the flag.
+golden:
+	$(GO) test $$(grep -rl --include='*_test.go' 'flag.Bool("update"' . | xargs -r -n1 dirname | sort -u) -count=1 -update
+
+SHELL := /bin/bash
