@@ -290,7 +290,7 @@ func (st *state) evict(p part, node int, short int64, commit bool) time.Duration
 func (st *state) drop(p part, d, node int, keep, commit bool) (freed int64, at time.Duration) {
 	m := &st.memory[node]
 	wanted := st.left[d] > 0 || st.Data[d].Return
-	if keep {
+	if keep && commit {
 		// Cut out what stays, so that the rest can go.
 		for i := range st.Tasks[p.task].Reads {
 			if r := &st.Tasks[p.task].Reads[i]; r.Datum == d {
@@ -310,9 +310,13 @@ func (st *state) drop(p part, d, node int, keep, commit bool) (freed int64, at t
 		if pc.at[node] == never {
 			continue
 		}
-		if keep && st.reads(p, d, pc.lo, pc.hi) {
-			remains = true
-			continue
+		bytes := pc.hi - pc.lo
+		if keep {
+			stays := st.reads(p, d, pc.lo, pc.hi)
+			if remains = remains || stays > 0; stays >= bytes || commit && stays > 0 {
+				continue
+			}
+			bytes -= stays
 		}
 		gone := max(m.lastUse[d], pc.at[node])
 		alone := true
@@ -323,10 +327,10 @@ func (st *state) drop(p part, d, node int, keep, commit bool) (freed int64, at t
 			if commit {
 				gone = max(gone, st.pull(-1, d, pc.lo, pc.hi, pc.at, 0, &chain{}, true))
 			} else {
-				gone = max(gone, pc.at[node]+st.move(node, 0, pc.hi-pc.lo))
+				gone = max(gone, pc.at[node]+st.move(node, 0, bytes))
 			}
 		}
-		freed += pc.hi - pc.lo
+		freed += bytes
 		at = max(at, gone)
 		if commit {
 			pc.at[node] = never
@@ -342,16 +346,16 @@ func (st *state) drop(p part, d, node int, keep, commit bool) (freed int64, at t
 	return freed, at
 }
 
-// reads reports whether a part reads any of [lo, hi) of a datum.
-func (st *state) reads(p part, d int, lo, hi int64) bool {
+// reads is how many bytes of [lo, hi) of a datum a part reads, at most: bytes
+// that it reads twice count twice.
+func (st *state) reads(p part, d int, lo, hi int64) (n int64) {
 	for i := range st.Tasks[p.task].Reads {
 		if r := &st.Tasks[p.task].Reads[i]; r.Datum == d {
-			if a, b := st.readSpan(p, r); a < hi && lo < b {
-				return true
-			}
+			a, b := st.readSpan(p, r)
+			n += max(0, min(b, hi)-max(a, lo))
 		}
 	}
-	return false
+	return n
 }
 
 // arrived notes bytes of a datum that are on a tight node from now on.

@@ -107,6 +107,9 @@ func randomProblem(rng *rand.Rand, size int) *Problem {
 			}
 		}
 		if len(t.Reads) == 0 {
+			for _, w := range t.Writes {
+				p.Data[w].Buffer = 0 // a version that nobody writes
+			}
 			t.Writes = nil
 		}
 		if rng.IntN(3) > 0 {
@@ -146,7 +149,7 @@ func randomProblem(rng *rand.Rand, size int) *Problem {
 
 // seen counts what the random problems made plans do, so that the test knows
 // that it tests it.
-type seen struct{ plans, divided, evicted, moved, returned, cut int }
+type seen struct{ plans, improved, divided, evicted, moved, returned, cut int }
 
 // checkPlan plans a problem and validates every plan made for it.
 func checkPlan(t *testing.T, seed uint64, size int) (n seen) {
@@ -163,6 +166,19 @@ func checkPlan(t *testing.T, seed uint64, size int) (n seen) {
 	}
 	if err := pl.Validate(p); err != nil {
 		t.Fatalf("seed %d: HEFT: %v", seed, err)
+	}
+	better, err := Improve(p, pl, seed, 20*len(p.Tasks))
+	if err != nil {
+		t.Fatalf("seed %d: Improve: %v", seed, err)
+	}
+	if err := better.Validate(p); err != nil {
+		t.Fatalf("seed %d: Improve: %v", seed, err)
+	}
+	if better.Makespan > pl.Makespan {
+		t.Fatalf("seed %d: improved from %v to %v", seed, pl.Makespan, better.Makespan)
+	}
+	if better.Makespan < pl.Makespan {
+		n.improved++
 	}
 	n.plans++
 	n.evicted += len(pl.Evictions)
@@ -183,9 +199,10 @@ func checkPlan(t *testing.T, seed uint64, size int) (n seen) {
 
 func TestRandomPlans(t *testing.T) {
 	var all seen
-	for seed := range uint64(3000) {
+	for seed := range uint64(1500) {
 		n := checkPlan(t, seed, 30)
 		all.plans += n.plans
+		all.improved += n.improved
 		all.divided += n.divided
 		all.evicted += n.evicted
 		all.moved += n.moved
@@ -193,7 +210,7 @@ func TestRandomPlans(t *testing.T) {
 		all.cut += n.cut
 	}
 	t.Logf("%+v", all)
-	if all.plans < 2000 || all.divided < 1000 || all.evicted < 1000 || all.moved < 10000 || all.returned < 1000 || all.cut < 1000 {
+	if all.plans < 1000 || all.improved < 400 || all.divided < 1000 || all.evicted < 1000 || all.moved < 10000 || all.returned < 1000 || all.cut < 1000 {
 		t.Errorf("the random problems test too little: %+v", all)
 	}
 }

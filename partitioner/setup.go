@@ -384,5 +384,5 @@ func (s *setup) move(a, b int, bytes int64) time.Duration {
 		return 0
 	}
 	k := a*s.nn + b
-	return s.lat[k] + time.Duration(math.Round(s.perByte[k]*float64(bytes)))
+	return s.lat[k] + time.Duration(s.perByte[k]*float64(bytes)+0.5)
 }

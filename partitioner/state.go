@@ -40,8 +40,15 @@ func (st *state) reset() {
 		l.free = max(l.free, dev.Ready)
 	}
 	for n := range st.in {
-		st.in[n].reset(0, 0)
-		st.out[n].reset(0, 0)
+		// No transfer is shorter than a link's latency.
+		in, out := never, never
+		for m := range st.in {
+			if m != n {
+				in, out = min(in, st.lat[m*st.nn+n]), min(out, st.lat[n*st.nn+m])
+			}
+		}
+		st.in[n].reset(0, max(in-1, 0))
+		st.out[n].reset(0, max(out-1, 0))
 	}
 	st.replicas.reset(st.setup)
 	st.resetMemory()
