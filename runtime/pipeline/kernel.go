@@ -1,0 +1,192 @@
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tandemrun/tandem/devices"
+	"github.com/tandemrun/tandem/kernels"
+	"github.com/tandemrun/tandem/kernels/clc"
+	"github.com/tandemrun/tandem/kernels/library"
+)
+
+// source is a kernel file read with one set of options, once.
+type source struct {
+	path string
+	opts clc.Options
+	good []*kernels.Kernel
+	err  error // what is wrong with others, or with all
+}
+
+// readKernel finds the kernel of a step; nil after a fault.
+func (r *reader) readKernel(n *node, path string) *kernels.Kernel {
+	if n.kind == kindText {
+		name, ok := r.textOf(n, path)
+		if !ok {
+			return nil
+		}
+		k, err := library.Lookup(name)
+		if err != nil {
+			f := r.add(n, path, "%s", strings.TrimSuffix(err.Error(), ": "+devices.ErrInvalid.Error()))
+			if strings.HasSuffix(name, ".cl") {
+				f.Msg, f.Hint = fmt.Sprintf("%q is no built-in kernel", clip(name)), fmt.Sprintf("for a file write {file: %s, entry: NAME}", clip(name))
+			}
+			return nil
+		}
+		return k
+	}
+	if n.kind != kindMap {
+		r.add(n, path, "want the name of a built-in kernel, or {file: k.cl, entry: name}; got %s", n.what())
+		return nil
+	}
+	f := r.fields(n, path, "a kernel", keysOf[kernelFormat]())
+	if f["file"] == nil {
+		r.add(n, path, "the kernel has no file").Hint = "write {file: k.cl, entry: name}, or the name of a built-in kernel as text"
+		return nil
+	}
+	name, ok := r.textOf(f["file"], path+".file")
+	ok = r.checkLanguage(f["lang"], f["file"], name, path) && ok
+	entry := ""
+	if e := f["entry"]; e != nil {
+		var isText bool
+		entry, isText = r.textOf(e, path+".entry")
+		ok = ok && isText
+	}
+	opts, good := r.readBuildOptions(f, path)
+	if !ok || !good {
+		return nil
+	}
+	src := r.readSource(r.p.resolve(name), opts)
+	for _, k := range src.good {
+		if k.Name == entry || (entry == "" && len(src.good) == 1 && src.err == nil) {
+			return k
+		}
+	}
+	r.sourceFault(src, f, name, entry, path)
+	return nil
+}
+
+// checkLanguage holds the language of a source against those that are read.
+func (r *reader) checkLanguage(lang, file *node, name, path string) bool {
+	known := []devices.Language{devices.LangOpenCL, devices.LangSPIRV, devices.LangCUDA, devices.LangPTX, devices.LangSYCL, devices.LangRTL, devices.LangBinary, devices.LangGo}
+	byExt := map[string]devices.Language{".cl": devices.LangOpenCL, ".spv": devices.LangSPIRV, ".cu": devices.LangCUDA, ".ptx": devices.LangPTX,
+		".cpp": devices.LangSYCL, ".v": devices.LangRTL, ".sv": devices.LangRTL, ".aocx": devices.LangBinary, ".xclbin": devices.LangBinary}
+	l, at, where := byExt[strings.ToLower(filepath.Ext(name))], file, path+".file"
+	if lang != nil {
+		s, ok := r.textOf(lang, path+".lang")
+		if !ok {
+			return false
+		}
+		l, at, where = devices.Language(s), lang, path+".lang"
+		if !slices.Contains(known, l) {
+			r.add(at, where, "there is no language %q", clip(s)).Hint = near(s, []string{string(devices.LangOpenCL)})
+			return false
+		}
+	}
+	switch {
+	case name == "":
+		return false
+	case l == "":
+		r.add(at, where, "the extension of %s does not say its language", clip(name)).Hint = "add lang: opencl"
+		return false
+	case l != devices.LangOpenCL:
+		r.add(at, where, "sources in %s are not supported by this build yet", l).Hint = "kernel files are OpenCL C (.cl)"
+		return false
+	}
+	return true
+}
+
+func (r *reader) readBuildOptions(f map[string]*node, path string) (o clc.Options, ok bool) {
+	before := len(r.list) + r.more
+	if n := f["options"]; n != nil {
+		o.Options, _ = r.textList(n, path+".options")
+	}
+	if n := f["include"]; n != nil {
+		dirs, nodes := r.textList(n, path+".include")
+		for i, dir := range dirs {
+			full := r.p.resolve(dir)
+			if !isFolder(full) {
+				r.add(nodes[i], path+".include", "there is no folder %s", full)
+			}
+			o.Include = append(o.Include, full)
+		}
+	}
+	n := f["defines"]
+	switch {
+	case n == nil:
+	case n.kind != kindMap:
+		r.add(n, path+".defines", "want a mapping of macros to text, got %s", n.what())
+	default:
+		for _, e := range n.entries {
+			at := join(path+".defines", e.name)
+			switch {
+			case e.value.kind == kindList || e.value.kind == kindMap:
+				r.add(e.value, at, "want text or a number, got %s", e.value.what())
+			case e.value.kind == kindNull:
+				o.Defines = append(o.Defines, clc.Define{Name: e.name})
+			case e.value.text == "": // defined as nothing
+				o.Defines = append(o.Defines, clc.Define{Name: e.name, Value: " "})
+			default:
+				o.Defines = append(o.Defines, clc.Define{Name: e.name, Value: e.value.text})
+			}
+		}
+	}
+	return o, len(r.list)+r.more == before
+}
+
+// readSource reads a kernel file, once for each set of options.
+func (r *reader) readSource(path string, o clc.Options) *source {
+	key := fmt.Sprintf("%q %q %q %q", path, o.Include, o.Defines, o.Options)
+	src := r.sources[key]
+	if src == nil {
+		src = &source{path: path, opts: o}
+		src.good, src.err = clc.Entries(path, o)
+		r.sources[key] = src
+	}
+	return src
+}
+
+// sourceFault says why a source has not the kernel that was asked for.
+func (r *reader) sourceFault(src *source, f map[string]*node, name, entry, path string) {
+	at, where := f["entry"], path+".entry"
+	if at == nil {
+		at, where = f["file"], path+".file"
+	}
+	_, err := clc.Load(src.path, entry, src.opts)
+	if errors.Is(err, fs.ErrNotExist) {
+		r.add(f["file"], path+".file", "there is no file %s", src.path).Hint = nearFile(src.path)
+		return
+	}
+	for _, e := range flatten(err) {
+		var ce *clc.Error
+		switch {
+		case errors.As(e, &ce) && ce.Pos.Line > 0:
+			r.put(&Fault{File: ce.Pos.File, Line: ce.Pos.Line, Column: ce.Pos.Column, Msg: ce.Msg, Err: e,
+				Hint: fmt.Sprintf("%s of %s line %d uses it", where, r.file, at.line)})
+		case errors.As(e, &ce):
+			r.add(at, where, "%s: %s", name, ce.Msg).Err = e
+		default:
+			r.add(at, where, "%s: %v", name, e).Err = e
+		}
+	}
+}
+
+// flatten takes joined errors apart.
+func flatten(err error) []error {
+	if err == nil {
+		return nil
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	var all []error
+	for _, e := range joined.Unwrap() {
+		all = append(all, flatten(e)...)
+	}
+	return all
+}
