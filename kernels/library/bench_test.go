@@ -1,18 +1,25 @@
 package library
 
 import (
+	"context"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/tandemrun/tandem/devices"
+	"github.com/tandemrun/tandem/devices/cpu"
+	"github.com/tandemrun/tandem/devices/opencl"
 	"github.com/tandemrun/tandem/kernels"
 )
 
-// BenchmarkGo runs the Go variants on one core, in the first-level cache
-// (small) where that says more of the loop than of the memory, and beyond it.
-// MB/s counts the bytes of all arrays; "op/s" what Kernel.Work calls operations.
-func BenchmarkGo(b *testing.B) {
-	rng := rand.New(rand.NewPCG(1, 1))
+type benchmark struct {
+	name string
+	k    *kernels.Kernel
+	args []any
+}
+
+// benchmarks are in the first-level cache (size=1000) where that says more of
+// the loop than of the memory, and beyond it.
+func benchmarks(rng *rand.Rand) []benchmark {
 	const small, large = 1000, 1 << 21
 	f32 := func(n int64) *buf { return float32In(rng, n) }
 	matrix := func(m, n int64) *buf { return bufOf(randoms[float32](rng, m*n), m, n) }
@@ -21,21 +28,17 @@ func BenchmarkGo(b *testing.B) {
 	color := bytesIn(rng, 872, 1000, 3)
 	out := func() *buf { return newBuf(devices.Uint8, 872, 1000) }
 	scalar := newBuf(devices.Float32, 1)
-	for _, c := range []struct {
-		name string
-		k    *kernels.Kernel
-		args []any
-	}{
-		{"small", VectorAdd, []any{f32(small), f32(small), f32(small)}},
-		{"large", VectorAdd, []any{f32(large), f32(large), f32(large)}},
-		{"small", VectorSaxpy, []any{0.5, f32(small), f32(small)}},
-		{"large", VectorSaxpy, []any{0.5, f32(large), f32(large)}},
-		{"small", VectorScale, []any{0.5, f32(small), f32(small)}},
-		{"small", VectorSum, []any{f32(small), scalar}},
-		{"large", VectorSum, []any{f32(large), scalar}},
-		{"small", VectorDot, []any{f32(small), f32(small), scalar}},
-		{"small", VectorMin, []any{f32(small), scalar}},
-		{"large", VectorMax, []any{f32(large), scalar}},
+	return []benchmark{
+		{"1000", VectorAdd, []any{f32(small), f32(small), f32(small)}},
+		{"2M", VectorAdd, []any{f32(large), f32(large), f32(large)}},
+		{"1000", VectorSaxpy, []any{0.5, f32(small), f32(small)}},
+		{"2M", VectorSaxpy, []any{0.5, f32(large), f32(large)}},
+		{"1000", VectorScale, []any{0.5, f32(small), f32(small)}},
+		{"1000", VectorSum, []any{f32(small), scalar}},
+		{"2M", VectorSum, []any{f32(large), scalar}},
+		{"1000", VectorDot, []any{f32(small), f32(small), scalar}},
+		{"1000", VectorMin, []any{f32(small), scalar}},
+		{"2M", VectorMax, []any{f32(large), scalar}},
 		{"1000x872", ImageGray, []any{color, out()}},
 		{"1000x872", ImageBlur, []any{gray, out()}},
 		{"1000x872x3", ImageBlur, []any{color, newBuf(devices.Uint8, 872, 1000, 3)}},
@@ -51,21 +54,58 @@ func BenchmarkGo(b *testing.B) {
 		{"100000", FinanceBlackScholes, optionProblem(rng, 100000).args},
 		{"1000", NBodyStep, nbodyProblem(rng, 1000).args},
 		{"512", FractalMandelbrot, []any{newBuf(devices.Uint16, 512, 512)}},
-	} {
-		b.Run("kernel="+c.k.Name+"/size="+c.name, func(b *testing.B) {
-			call, err := bind(c.k, c.args...)
-			if err != nil {
-				b.Fatal(err)
-			}
-			w := call.Work()
-			b.SetBytes(int64(w.Bytes))
-			steps := launches(b, c.k, c.args...)
+	}
+}
+
+// report adds a benchmark's figures: MB/s counts the bytes of all arrays, Gop/s
+// what Kernel.Work calls operations.
+func (m benchmark) report(b *testing.B) {
+	call, err := bind(m.k, m.args...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	w := call.Work()
+	b.SetBytes(int64(w.Bytes))
+	b.ReportMetric(w.Flops*float64(b.N)/b.Elapsed().Seconds()/1e9, "Gop/s")
+}
+
+// BenchmarkGo runs the Go variants on one core.
+func BenchmarkGo(b *testing.B) {
+	for _, m := range benchmarks(rand.New(rand.NewPCG(1, 1))) {
+		b.Run("kernel="+m.k.Name+"/size="+m.name, func(b *testing.B) {
+			steps := launches(b, m.k, m.args...)
 			for b.Loop() {
 				for _, l := range steps {
 					wholeGo(b, l.c, l.mem)
 				}
 			}
-			b.ReportMetric(w.Flops*float64(b.N)/b.Elapsed().Seconds()/1e9, "Gop/s")
+			m.report(b)
 		})
+	}
+}
+
+// BenchmarkDevice runs the kernels on whole devices, with the data in place.
+func BenchmarkDevice(b *testing.B) {
+	all := benchmarks(rand.New(rand.NewPCG(1, 1)))
+	for _, d := range []devices.Driver{cpu.Driver{}, &opencl.Driver{}} {
+		for i, info := range d.Probe(context.Background()).Devices {
+			for _, m := range all {
+				b.Run("device="+info.ID+"/kernel="+m.k.Name+"/size="+m.name, func(b *testing.B) {
+					dev := openBench(b, d, i)
+					steps := launches(b, m.k, m.args...)
+					commands := make([]*devices.Launch, len(steps))
+					for i, l := range steps {
+						args, free := dev.place(b, l.c, l.mem)
+						defer free()
+						commands[i] = &devices.Launch{Kernel: dev.kernel(b, l.c.Kernel), Range: l.c.Range, Args: args}
+					}
+					dev.enqueue(b, commands...) // the first launch may compile
+					for b.Loop() {
+						dev.enqueue(b, commands...)
+					}
+					m.report(b)
+				})
+			}
+		}
 	}
 }

@@ -49,59 +49,103 @@ func larger[A number](a, b A) A {
 	return a
 }
 
-// The folds keep the eight lanes in registers; the elements of a last, short
-// row go to the lanes that they fall in.
+// laneGroup is how many lanes a fold keeps in registers: with two rows of them
+// at a time the compiler spills none. The elements of a last, short row go to
+// the lanes that they fall in.
+const laneGroup = 4
 
-func sumLanes[T, A number](x, _ []T, at, end int, s *[lanesItem]A) {
-	s0, s1, s2, s3, s4, s5, s6, s7 := s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7]
-	for ; at+lanesItem <= end; at += lanes {
-		v := (*[lanesItem]T)(x[at:])
+// lanesOf is the part of x that a group of lanes starts with: from at to end.
+func lanesOf[T any](x []T, at, end int) []T {
+	if at >= end {
+		return nil
+	}
+	return x[at:end]
+}
+
+func sumLanes[T, A number](x, _ []T, at, end int, s *[laneGroup]A) {
+	x = lanesOf(x, at, end)
+	s0, s1, s2, s3 := s[0], s[1], s[2], s[3]
+	for len(x) >= lanes+laneGroup {
+		v := (*[lanes + laneGroup]T)(x)
+		s0 = (s0 + A(v[0])) + A(v[lanes+0])
+		s1 = (s1 + A(v[1])) + A(v[lanes+1])
+		s2 = (s2 + A(v[2])) + A(v[lanes+2])
+		s3 = (s3 + A(v[3])) + A(v[lanes+3])
+		x = x[min(2*lanes, len(x)):]
+	}
+	if len(x) >= laneGroup {
+		v := (*[laneGroup]T)(x)
 		s0, s1, s2, s3 = s0+A(v[0]), s1+A(v[1]), s2+A(v[2]), s3+A(v[3])
-		s4, s5, s6, s7 = s4+A(v[4]), s5+A(v[5]), s6+A(v[6]), s7+A(v[7])
+		x = x[min(lanes, len(x)):]
 	}
-	*s = [lanesItem]A{s0, s1, s2, s3, s4, s5, s6, s7}
-	for j := 0; at+j < end; j++ {
-		s[j] += A(x[at+j])
-	}
-}
-
-func dotLanes[T, A number](x, y []T, at, end int, s *[lanesItem]A) {
-	s0, s1, s2, s3, s4, s5, s6, s7 := s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7]
-	for ; at+lanesItem <= end; at += lanes {
-		v, w := (*[lanesItem]T)(x[at:]), (*[lanesItem]T)(y[at:])
-		s0, s1 = s0+A(A(v[0])*A(w[0])), s1+A(A(v[1])*A(w[1]))
-		s2, s3 = s2+A(A(v[2])*A(w[2])), s3+A(A(v[3])*A(w[3]))
-		s4, s5 = s4+A(A(v[4])*A(w[4])), s5+A(A(v[5])*A(w[5]))
-		s6, s7 = s6+A(A(v[6])*A(w[6])), s7+A(A(v[7])*A(w[7]))
-	}
-	*s = [lanesItem]A{s0, s1, s2, s3, s4, s5, s6, s7}
-	for j := 0; at+j < end; j++ {
-		s[j] += A(A(x[at+j]) * A(y[at+j]))
+	*s = [laneGroup]A{s0, s1, s2, s3}
+	for j, v := range x {
+		s[j&3] += A(v)
 	}
 }
 
-func minLanes[T number](x, _ []T, at, end int, s *[lanesItem]T) {
-	s0, s1, s2, s3, s4, s5, s6, s7 := s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7]
-	for ; at+lanesItem <= end; at += lanes {
-		v := (*[lanesItem]T)(x[at:])
+func dotLanes[T, A number](x, y []T, at, end int, s *[laneGroup]A) {
+	x, y = lanesOf(x, at, end), lanesOf(y, at, end)
+	s0, s1, s2, s3 := s[0], s[1], s[2], s[3]
+	for len(x) >= lanes+laneGroup && len(y) >= lanes+laneGroup {
+		v, w := (*[lanes + laneGroup]T)(x), (*[lanes + laneGroup]T)(y)
+		s0 = (s0 + A(A(v[0])*A(w[0]))) + A(A(v[lanes+0])*A(w[lanes+0]))
+		s1 = (s1 + A(A(v[1])*A(w[1]))) + A(A(v[lanes+1])*A(w[lanes+1]))
+		s2 = (s2 + A(A(v[2])*A(w[2]))) + A(A(v[lanes+2])*A(w[lanes+2]))
+		s3 = (s3 + A(A(v[3])*A(w[3]))) + A(A(v[lanes+3])*A(w[lanes+3]))
+		x, y = x[min(2*lanes, len(x)):], y[min(2*lanes, len(y)):]
+	}
+	if len(x) >= laneGroup && len(y) >= laneGroup {
+		v, w := (*[laneGroup]T)(x), (*[laneGroup]T)(y)
+		s0, s1, s2, s3 = s0+A(A(v[0])*A(w[0])), s1+A(A(v[1])*A(w[1])), s2+A(A(v[2])*A(w[2])), s3+A(A(v[3])*A(w[3]))
+		x, y = x[min(lanes, len(x)):], y[min(lanes, len(y)):]
+	}
+	*s = [laneGroup]A{s0, s1, s2, s3}
+	for j, v := range x {
+		s[j&3] += A(A(v) * A(y[j]))
+	}
+}
+
+func minLanes[T number](x, _ []T, at, end int, s *[laneGroup]T) {
+	x = lanesOf(x, at, end)
+	s0, s1, s2, s3 := s[0], s[1], s[2], s[3]
+	for len(x) >= lanes+laneGroup {
+		v := (*[lanes + laneGroup]T)(x)
+		s0 = smaller(smaller(s0, v[0]), v[lanes+0])
+		s1 = smaller(smaller(s1, v[1]), v[lanes+1])
+		s2 = smaller(smaller(s2, v[2]), v[lanes+2])
+		s3 = smaller(smaller(s3, v[3]), v[lanes+3])
+		x = x[min(2*lanes, len(x)):]
+	}
+	if len(x) >= laneGroup {
+		v := (*[laneGroup]T)(x)
 		s0, s1, s2, s3 = smaller(s0, v[0]), smaller(s1, v[1]), smaller(s2, v[2]), smaller(s3, v[3])
-		s4, s5, s6, s7 = smaller(s4, v[4]), smaller(s5, v[5]), smaller(s6, v[6]), smaller(s7, v[7])
+		x = x[min(lanes, len(x)):]
 	}
-	*s = [lanesItem]T{s0, s1, s2, s3, s4, s5, s6, s7}
-	for j := 0; at+j < end; j++ {
-		s[j] = smaller(s[j], x[at+j])
+	*s = [laneGroup]T{s0, s1, s2, s3}
+	for j, v := range x {
+		s[j&3] = smaller(s[j&3], v)
 	}
 }
 
-func maxLanes[T number](x, _ []T, at, end int, s *[lanesItem]T) {
-	s0, s1, s2, s3, s4, s5, s6, s7 := s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7]
-	for ; at+lanesItem <= end; at += lanes {
-		v := (*[lanesItem]T)(x[at:])
-		s0, s1, s2, s3 = larger(s0, v[0]), larger(s1, v[1]), larger(s2, v[2]), larger(s3, v[3])
-		s4, s5, s6, s7 = larger(s4, v[4]), larger(s5, v[5]), larger(s6, v[6]), larger(s7, v[7])
+func maxLanes[T number](x, _ []T, at, end int, s *[laneGroup]T) {
+	x = lanesOf(x, at, end)
+	s0, s1, s2, s3 := s[0], s[1], s[2], s[3]
+	for len(x) >= lanes+laneGroup {
+		v := (*[lanes + laneGroup]T)(x)
+		s0 = larger(larger(s0, v[0]), v[lanes+0])
+		s1 = larger(larger(s1, v[1]), v[lanes+1])
+		s2 = larger(larger(s2, v[2]), v[lanes+2])
+		s3 = larger(larger(s3, v[3]), v[lanes+3])
+		x = x[min(2*lanes, len(x)):]
 	}
-	*s = [lanesItem]T{s0, s1, s2, s3, s4, s5, s6, s7}
-	for j := 0; at+j < end; j++ {
-		s[j] = larger(s[j], x[at+j])
+	if len(x) >= laneGroup {
+		v := (*[laneGroup]T)(x)
+		s0, s1, s2, s3 = larger(s0, v[0]), larger(s1, v[1]), larger(s2, v[2]), larger(s3, v[3])
+		x = x[min(lanes, len(x)):]
+	}
+	*s = [laneGroup]T{s0, s1, s2, s3}
+	for j, v := range x {
+		s[j&3] = larger(s[j&3], v)
 	}
 }

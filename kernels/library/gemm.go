@@ -6,11 +6,14 @@ import (
 	"github.com/tandemrun/tandem/devices"
 )
 
-// The blocks of gemmGo: a panel of four columns of b and gemmDepth rows lies
-// packed in the first-level cache while it meets gemmHeight rows of a.
+// The blocks of gemmGo: a panel of gemmWide columns of b and gemmDepth rows lies
+// packed in the first-level cache while it meets gemmHeight rows of a, three at
+// a time. Three times two sums are what the compiler keeps in registers without
+// spilling any; the heights are multiples of three.
 const (
+	gemmWide   = 2
 	gemmDepth  = 512
-	gemmHeight = 128
+	gemmHeight = 126
 )
 
 // gemmGo multiplies block by block. Sums between two depths are kept as T,
@@ -23,24 +26,23 @@ func gemmGo[T real](r devices.Range, args *devices.Args) {
 	cols := 64 / int(unsafe.Sizeof(z))
 	i0, i1 := r.Lo[1]*gemmRows, min(r.Hi[1]*gemmRows, m)
 	j0, j1 := r.Lo[0]*cols, min(r.Hi[0]*cols, n)
-	var panel [gemmDepth][4]T
-	var sums [gemmHeight][4]T
+	var panel [gemmDepth][gemmWide]T
+	var sums [gemmHeight][gemmWide]T
 	for i := i0; i < i1; i += gemmHeight {
 		rows := min(gemmHeight, i1-i)
-		for j := j0; j < j1; j += 4 {
-			width := min(4, j1-j)
+		for j := j0; j < j1; j += gemmWide {
+			width := min(gemmWide, j1-j)
 			clear(sums[:rows])
 			for p := 0; p < k; p += gemmDepth {
 				depth := min(gemmDepth, k-p)
 				packPanel(panel[:depth], b[p*n+j:], n, width)
+				row := func(y int) []T { return a[(i+y)*k+p:][:depth] }
 				y := 0
-				for ; y+2 <= rows; y += 2 {
-					at := (i+y)*k + p
-					multiplyTwo(a[at:at+depth], a[at+k:at+k+depth], panel[:depth], &sums[y], &sums[y+1])
+				for ; y+3 <= rows; y += 3 {
+					multiplyThree(row(y), row(y+1), row(y+2), panel[:depth], (*[3][gemmWide]T)(sums[y:]))
 				}
-				if y < rows {
-					at := (i+y)*k + p
-					multiplyOne(a[at:at+depth], panel[:depth], &sums[y])
+				for ; y < rows; y++ {
+					multiplyOne(row(y), panel[:depth], &sums[y])
 				}
 			}
 			for y := range rows {
@@ -57,56 +59,43 @@ func gemmGo[T real](r devices.Range, args *devices.Args) {
 	}
 }
 
-// packPanel copies width (1 to 4) columns of b, whose rows are n long; the
-// others become 0.
-func packPanel[T real](panel [][4]T, b []T, n, width int) {
-	if width == 4 {
-		for p := range panel {
-			panel[p] = [4]T(b[p*n:])
-		}
-		return
-	}
+// packPanel copies one or two columns of b, whose rows are n long; a missing
+// second one is taken for the first.
+func packPanel[T real](panel [][gemmWide]T, b []T, n, width int) {
 	for p := range panel {
-		panel[p] = [4]T{}
-		copy(panel[p][:], b[p*n:][:width])
+		row := b[p*n:]
+		panel[p] = [gemmWide]T{row[0], row[width-1]}
 	}
 }
 
-// multiplyTwo adds the products of two rows with four columns: eight sums in
-// registers.
-func multiplyTwo[T real](a0, a1 []T, panel [][4]T, s, t *[4]T) {
-	a0, a1 = a0[:len(panel)], a1[:len(panel)]
-	s0, s1, s2, s3 := s[0], s[1], s[2], s[3]
-	t0, t1, t2, t3 := t[0], t[1], t[2], t[3]
+// multiplyThree adds the products of three rows with two columns.
+func multiplyThree[T real](a0, a1, a2 []T, panel [][gemmWide]T, s *[3][gemmWide]T) {
+	a0, a1, a2 = a0[:len(panel)], a1[:len(panel)], a2[:len(panel)]
+	s0, s1, s2 := s[0][0], s[1][0], s[2][0]
+	t0, t1, t2 := s[0][1], s[1][1], s[2][1]
 	for p := range panel {
 		b := &panel[p]
-		u, v := a0[p], a1[p]
-		b0, b1 := b[0], b[1]
-		s0 += T(u * b0)
-		t0 += T(v * b0)
-		s1 += T(u * b1)
-		t1 += T(v * b1)
-		b2, b3 := b[2], b[3]
-		s2 += T(u * b2)
-		t2 += T(v * b2)
-		s3 += T(u * b3)
-		t3 += T(v * b3)
+		x, y := b[0], b[1]
+		u, v, w := a0[p], a1[p], a2[p]
+		s0 += T(u * x)
+		t0 += T(u * y)
+		s1 += T(v * x)
+		t1 += T(v * y)
+		s2 += T(w * x)
+		t2 += T(w * y)
 	}
-	*s, *t = [4]T{s0, s1, s2, s3}, [4]T{t0, t1, t2, t3}
+	*s = [3][gemmWide]T{{s0, t0}, {s1, t1}, {s2, t2}}
 }
 
-func multiplyOne[T real](a []T, panel [][4]T, s *[4]T) {
+func multiplyOne[T real](a []T, panel [][gemmWide]T, s *[gemmWide]T) {
 	a = a[:len(panel)]
-	s0, s1, s2, s3 := s[0], s[1], s[2], s[3]
+	x, y := s[0], s[1]
 	for p := range panel {
 		b := &panel[p]
-		u := a[p]
-		s0 += T(u * b[0])
-		s1 += T(u * b[1])
-		s2 += T(u * b[2])
-		s3 += T(u * b[3])
+		x += T(a[p] * b[0])
+		y += T(a[p] * b[1])
 	}
-	*s = [4]T{s0, s1, s2, s3}
+	*s = [gemmWide]T{x, y}
 }
 
 func gemvGo[T real](r devices.Range, args *devices.Args) {
@@ -125,18 +114,34 @@ func gemvGo[T real](r devices.Range, args *devices.Args) {
 
 func rowTimes[T real](a, x []T) T {
 	x = x[:len(a)]
-	var s0, s1, s2, s3, s4, s5, s6, s7 T
-	for len(a) >= 8 && len(x) >= 8 {
-		p, q := (*[8]T)(a), (*[8]T)(x)
-		s0, s1, s2, s3 = s0+T(p[0]*q[0]), s1+T(p[1]*q[1]), s2+T(p[2]*q[2]), s3+T(p[3]*q[3])
-		s4, s5, s6, s7 = s4+T(p[4]*q[4]), s5+T(p[5]*q[5]), s6+T(p[6]*q[6]), s7+T(p[7]*q[7])
-		a, x = a[8:], x[8:]
+	var s [8]T
+	rest := len(a) &^ 7
+	for half := 0; half < 8 && rest > 0; half += 4 {
+		s0, s1, s2, s3 := fourLanes(a[half:rest], x[half:rest])
+		s[half], s[half+1], s[half+2], s[half+3] = s0, s1, s2, s3
 	}
-	s := [8]T{s0, s1, s2, s3, s4, s5, s6, s7}
-	for j := range a {
-		s[j&7] += T(a[j] * x[j])
+	for j, v := range a[rest:] {
+		s[j&7] += T(v * x[rest+j])
 	}
 	return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))
+}
+
+// fourLanes adds the products at 0 to 3, 8 to 11, 16 to 19, …: four sums, which
+// is what the compiler keeps in registers beside two rows of factors.
+func fourLanes[T real](a, x []T) (s0, s1, s2, s3 T) {
+	for len(a) >= 12 && len(x) >= 12 {
+		p, q := (*[12]T)(a), (*[12]T)(x)
+		s0 = (s0 + T(p[0]*q[0])) + T(p[8]*q[8])
+		s1 = (s1 + T(p[1]*q[1])) + T(p[9]*q[9])
+		s2 = (s2 + T(p[2]*q[2])) + T(p[10]*q[10])
+		s3 = (s3 + T(p[3]*q[3])) + T(p[11]*q[11])
+		a, x = a[min(16, len(a)):], x[min(16, len(x)):]
+	}
+	if len(a) >= 4 && len(x) >= 4 {
+		p, q := (*[4]T)(a), (*[4]T)(x)
+		s0, s1, s2, s3 = s0+T(p[0]*q[0]), s1+T(p[1]*q[1]), s2+T(p[2]*q[2]), s3+T(p[3]*q[3])
+	}
+	return s0, s1, s2, s3
 }
 
 func transposeGo[T real](r devices.Range, args *devices.Args) {

@@ -82,7 +82,7 @@ func oracle(t *testing.T, d devices.Driver, ordinal int) {
 	t.Logf("%d kernels give the bits of the Go variant", len(launched))
 }
 
-// A device bench holds an open device and what was compiled on it.
+// A deviceBench holds an open device and what was compiled on it.
 type deviceBench struct {
 	device   devices.Device
 	queue    devices.Queue
@@ -170,45 +170,28 @@ func (b *deviceBench) inParts(rng *rand.Rand) executor {
 	}
 }
 
-// launch copies the arrays to the device, rubbish for those that are only
-// written, runs the parts and copies back what was written.
+// launch copies the arrays to the device, also what is only written, runs the
+// parts and copies back what was written.
 func (b *deviceBench) launch(t testing.TB, c *kernels.Call, mem [][]byte, parts []devices.NDRange) {
 	t.Helper()
-	k := b.kernel(t, c.Kernel)
-	args := make([]devices.Arg, len(c.Args))
-	var last devices.Event
-	done := func(e devices.Event, err error) {
-		t.Helper()
-		if err == nil {
-			err = devices.Wait(context.Background(), e)
-			e.Release()
-		}
-		if err != nil {
-			t.Fatalf("%s %v: %v", c.Kernel.Name, c.Range.Size, err)
+	args, free := b.place(t, c, mem)
+	defer free()
+	var commands []*devices.Launch
+	for _, r := range parts {
+		commands = append(commands, &devices.Launch{Kernel: b.kernel(t, c.Kernel), Range: r, Args: args})
+	}
+	b.enqueue(t, commands...)
+	for i, a := range c.Args {
+		if a.Array != nil && a.Mode.Writes() {
+			b.copy(t, devices.DeviceToHost, args[i].Buffer, mem[i])
 		}
 	}
-	copyOf := func(kind devices.CopyKind, i int) {
-		t.Helper()
-		if len(mem[i]) == 0 {
-			return
-		}
-		host, err := hostmem.Alloc(int64(len(mem[i])))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer hostmem.Free(host)
-		host = host[:len(mem[i])]
-		cp := &devices.Copy{Kind: kind, Host: host, Size: int64(len(host))}
-		if kind == devices.HostToDevice {
-			copy(host, mem[i])
-			cp.Dst = args[i].Buffer
-			done(b.queue.Copy(cp, nil))
-		} else {
-			cp.Src = args[i].Buffer
-			done(b.queue.Copy(cp, nil))
-			copy(mem[i], host)
-		}
-	}
+}
+
+// place makes buffers with the contents of mem.
+func (b *deviceBench) place(t testing.TB, c *kernels.Call, mem [][]byte) (args []devices.Arg, free func()) {
+	t.Helper()
+	args = make([]devices.Arg, len(c.Args))
 	for i, a := range c.Args {
 		if a.Array == nil {
 			args[i].Value = a.Value
@@ -218,24 +201,69 @@ func (b *deviceBench) launch(t testing.TB, c *kernels.Call, mem [][]byte, parts 
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer buffer.Free()
 		args[i].Buffer = buffer
-		copyOf(devices.HostToDevice, i)
+		b.copy(t, devices.HostToDevice, buffer, mem[i])
 	}
-	for _, r := range parts {
-		e, err := b.queue.Launch(&devices.Launch{Kernel: k, Range: r, Args: args}, nil)
+	return args, func() {
+		for _, a := range args {
+			if a.Buffer == nil {
+				continue
+			}
+			if err := a.Buffer.Free(); err != nil {
+				t.Errorf("free: %v", err)
+			}
+		}
+	}
+}
+
+// copy moves all of mem to or from the beginning of buffer.
+func (b *deviceBench) copy(t testing.TB, kind devices.CopyKind, buffer devices.Buffer, mem []byte) {
+	t.Helper()
+	if len(mem) == 0 {
+		return
+	}
+	host, err := hostmem.Alloc(int64(len(mem)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hostmem.Free(host)
+	cp := devices.Copy{Kind: kind, Host: host[:len(mem)], Size: int64(len(mem))}
+	if kind == devices.HostToDevice {
+		copy(cp.Host, mem)
+		cp.Dst = buffer
+	} else {
+		cp.Src = buffer
+	}
+	e, err := b.queue.Copy(&cp, nil)
+	b.wait(t, e, err)
+	if kind == devices.DeviceToHost {
+		copy(mem, cp.Host)
+	}
+}
+
+// enqueue runs the launches in order and waits for the last.
+func (b *deviceBench) enqueue(t testing.TB, commands ...*devices.Launch) {
+	t.Helper()
+	for i, l := range commands {
+		e, err := b.queue.Launch(l, nil)
 		if err != nil {
-			t.Fatalf("%s %v: %v", c.Kernel.Name, r, err)
+			t.Fatalf("launch over %v: %v", l.Range.Size, err)
 		}
-		if last != nil {
-			last.Release()
+		if i < len(commands)-1 {
+			e.Release()
+			continue
 		}
-		last = e
+		b.wait(t, e, nil)
 	}
-	done(last, nil)
-	for i, a := range c.Args {
-		if a.Array != nil && a.Mode.Writes() {
-			copyOf(devices.DeviceToHost, i)
-		}
+}
+
+func (b *deviceBench) wait(t testing.TB, e devices.Event, err error) {
+	t.Helper()
+	if err == nil {
+		err = devices.Wait(context.Background(), e)
+		e.Release()
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }

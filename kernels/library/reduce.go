@@ -72,8 +72,8 @@ type round struct {
 	partial, final *kernels.Kernel
 }
 
-// A fold joins the elements at, at+32, … < end of lanes 0 to 7 with s.
-type fold[T, A number] func(x, y []T, at, end int, s *[lanesItem]A)
+// A fold joins the elements at, at+32, … < end of a group of lanes with s.
+type fold[T, A number] func(x, y []T, at, end int, s *[laneGroup]A)
 
 // reduction makes the kernel of a reduction whose first round reads the given
 // arrays and whose other rounds, if the elements are not the result's type or
@@ -206,13 +206,11 @@ func partialGo[T, A number](inputs int, start A, f fold[T, A]) devices.GoFunc {
 		n := int(devices.Value[int64](a, inputs+1))
 		for b := r.Lo[1]; b < r.Hi[1]; b++ {
 			end := min(n, (b+1)*reduceSize)
-			for l := r.Lo[0]; l < r.Hi[0]; l++ {
-				var s [lanesItem]A
-				for j := range s {
-					s[j] = start
-				}
-				f(x, y, b*reduceSize+l*lanesItem, end, &s)
-				copy(part[b*lanes+l*lanesItem:], s[:])
+			row := part[b*lanes : (b+1)*lanes]
+			for l := r.Lo[0] * lanesItem; l < r.Hi[0]*lanesItem; l += laneGroup {
+				s := [laneGroup]A{start, start, start, start}
+				f(x, y, b*reduceSize+l, end, &s)
+				copy(row[l:], s[:])
 			}
 		}
 	}
@@ -226,11 +224,9 @@ func finalGo[T, A number](inputs int, start A, f fold[T, A], join func(a, b A) A
 		x, y := operands[T](a, inputs)
 		n := int(devices.Value[int64](a, inputs+1))
 		var lane [lanes]A
-		for l := 0; l < lanes; l += lanesItem {
-			s := (*[lanesItem]A)(lane[l:])
-			for j := range s {
-				s[j] = start
-			}
+		for l := 0; l < lanes; l += laneGroup {
+			s := (*[laneGroup]A)(lane[l:])
+			*s = [laneGroup]A{start, start, start, start}
 			f(x, y, l, n, s)
 		}
 		for w := lanes / 2; w > 0; w /= 2 {
