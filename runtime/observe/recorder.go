@@ -26,9 +26,32 @@ type Recorder struct {
 // that report at the same time seldom meet at a lock.
 type shard struct {
 	mu       sync.Mutex
-	launches []tandem.LaunchEvent
-	copies   []tandem.CopyEvent
+	launches chunks[tandem.LaunchEvent]
+	copies   chunks[tandem.CopyEvent]
 	_        [64]byte // a cache line of its own
+}
+
+// chunks is a list that grows without moving what is in it: events are large.
+type chunks[E any] struct {
+	full [][]E
+	last []E
+}
+
+func (c *chunks[E]) add(e E) {
+	if len(c.last) == cap(c.last) {
+		if c.last != nil {
+			c.full = append(c.full, c.last)
+		}
+		c.last = make([]E, 0, min(max(8, 2*cap(c.last)), 256))
+	}
+	c.last = append(c.last, e)
+}
+
+func (c *chunks[E]) appendTo(list []E) []E {
+	for _, part := range c.full {
+		list = append(list, part...)
+	}
+	return append(list, c.last...)
 }
 
 // Recording is what a Recorder has seen: plain data, which the functions of
@@ -64,14 +87,14 @@ func (r *Recorder) Observer() tandem.Observer {
 			s := &r.shards[uint64(e.Op)%uint64(len(r.shards))]
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.launches = append(s.launches, e)
+			s.launches.add(e)
 		},
 		Copied: func(e tandem.CopyEvent) {
 			e.After = slices.Clone(e.After)
 			s := &r.shards[uint64(e.Op)%uint64(len(r.shards))]
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.copies = append(s.copies, e)
+			s.copies.add(e)
 		},
 		Decided: func(e tandem.DecisionEvent) {
 			r.mu.Lock()
@@ -103,8 +126,8 @@ func (r *Recorder) Recording() Recording {
 	for i := range r.shards {
 		s := &r.shards[i]
 		s.mu.Lock()
-		rec.Launches = append(rec.Launches, s.launches...)
-		rec.Copies = append(rec.Copies, s.copies...)
+		rec.Launches = s.launches.appendTo(rec.Launches)
+		rec.Copies = s.copies.appendTo(rec.Copies)
 		s.mu.Unlock()
 	}
 	r.mu.Lock()

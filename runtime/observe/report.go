@@ -31,8 +31,11 @@ var reportHTML string
 //go:embed report.css
 var reportCSS string
 
-//go:embed report.js
-var reportJS string
+//go:embed report_timeline.js
+var timelineJS string
+
+//go:embed report_controls.js
+var controlsJS string
 
 // WriteReport writes a recording as a single HTML page that needs nothing else
 // and asks for nothing from anywhere: the timeline of all queues, the devices,
@@ -70,6 +73,7 @@ type report struct {
 	Graph     taskGraph
 	Data      reportData
 	Slices    int
+	Left      string // what the timeline leaves out
 	NumTracks int
 	// The size of a box of the graph.
 	NodeWidth, NodeHeight, TextWidth int
@@ -100,19 +104,22 @@ type faultRow struct{ At, Device, Task, Error, Action string }
 func newReport(rec Recording, info ReportInfo) report {
 	t := newTimeline(rec)
 	colors, kernels := kernelColors(rec)
-	sum := sha256.Sum256([]byte(reportJS))
+	script := timelineJS + controlsJS
+	sum := sha256.Sum256([]byte(script))
 	r := report{
 		ReportInfo: info,
 		CSS:        template.CSS(reportCSS),
-		JS:         template.JS(reportJS),
+		JS:         template.JS(script),
 		JSHash:     base64.StdEncoding.EncodeToString(sum[:]),
-		Data:       newReportData(rec, t, colors),
-		Slices:     len(t.spans),
+		Data:       newReportData(rec, t, colors, mostSlices),
 		NumTracks:  len(t.tracks),
 		None:       len(rec.Runs) == 0,
 		NodeWidth:  nodeWidth,
 		NodeHeight: nodeHeight,
 		TextWidth:  nodeWidth - 20,
+	}
+	if r.Slices = len(r.Data.Slices); r.Slices < len(t.spans) {
+		r.Left = fmt.Sprintf("These are the longest %s of %s launches and copies.", formatCount(int64(r.Slices)), formatCount(int64(len(t.spans))))
 	}
 	for i, k := range kernels {
 		if i == paletteSize {

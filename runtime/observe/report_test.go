@@ -127,7 +127,7 @@ func TestReportInABrowser(t *testing.T) {
 
 // use plays a reader: keys, wheel and pointer. It stands in a page without the
 // policy that keeps other scripts out.
-const use = `
+const use = `{
 const box = document.getElementById("timeline"), canvas = document.getElementById("canvas"), out = document.body.dataset;
 const key = (k) => box.dispatchEvent(new KeyboardEvent("keydown", { key: k, bubbles: true, cancelable: true }));
 const text = (id) => document.getElementById(id).innerText.replace(/\s+/g, " ");
@@ -151,7 +151,7 @@ pointer("pointerup", r.left + 520, r.top + 74);
 document.getElementById("critical").click();
 document.getElementById("theme").click();
 out.pressed = document.getElementById("critical").getAttribute("aria-pressed");
-`
+}`
 
 func TestReportListensToItsReader(t *testing.T) {
 	page := writeReport(t, edgesRun())

@@ -1,8 +1,14 @@
 package observe
 
 import (
+	"cmp"
+	"slices"
 	"time"
 )
+
+// mostSlices is how many slices a page holds at most: each takes some hundred
+// bytes and the browser's time.
+const mostSlices = 100_000
 
 // reportData is what the page's script draws the timeline from. Times are in
 // nanoseconds from the beginning. Texts are numbers into Strings.
@@ -30,10 +36,10 @@ type dataRun struct {
 
 // dataSlice is a tuple rather than an object: ten thousand objects would be
 // mostly names of fields. Its fields are those of the constant SLICE in
-// report.js.
+// report_timeline.js.
 type dataSlice [12]int64
 
-// The kinds of slices, by number in report.js.
+// The kinds of slices, by number in report_timeline.js.
 func kindNumber(kind string) int64 {
 	switch kind {
 	case kernelKind:
@@ -48,9 +54,11 @@ func kindNumber(kind string) int64 {
 	return 4
 }
 
-func newReportData(rec Recording, t timeline, colors map[string]int) reportData {
+// newReportData takes the longest spans, as many as most.
+func newReportData(rec Recording, t timeline, colors map[string]int, most int) reportData {
 	d := reportData{Span: int64(t.to - t.from), Strings: []string{""}, Devices: t.devices,
-		Slices: make([]dataSlice, len(t.spans)), After: make([][]int, len(t.spans))}
+		Slices: []dataSlice{}, After: [][]int{}}
+	shown, place := longest(t, most)
 	known := map[string]int64{"": 0}
 	text := func(s string) int64 {
 		n, ok := known[s]
@@ -75,7 +83,8 @@ func newReportData(rec Recording, t timeline, colors map[string]int) reportData 
 		}
 		d.Runs = append(d.Runs, dataRun{runName(r), int64(r.At - t.from), int64(end - t.from)})
 	}
-	for i, s := range t.spans {
+	for _, i := range shown {
+		s := t.spans[i]
 		flags := int64(0)
 		if s.critical {
 			flags |= 1
@@ -100,13 +109,37 @@ func newReportData(rec Recording, t timeline, colors map[string]int) reportData 
 		if queued > 0 && queued < s.start {
 			v[11] = int64(s.start - queued)
 		}
-		d.Slices[i] = v
-		d.After[i] = []int{}
+		d.Slices = append(d.Slices, v)
+		after := []int{}
 		for _, a := range s.after {
-			if j, ok := t.index[opKey{s.run, a}]; ok {
-				d.After[i] = append(d.After[i], j)
+			if j, ok := t.index[opKey{s.run, a}]; ok && place[j] >= 0 {
+				after = append(after, place[j])
 			}
 		}
+		d.After = append(d.After, after)
 	}
 	return d
+}
+
+// longest chooses spans by their length, in the order of the timeline, and says
+// which place each span has among them, -1 for none.
+func longest(t timeline, most int) (shown, place []int) {
+	for i := range t.spans {
+		shown = append(shown, i)
+	}
+	if len(shown) > most {
+		slices.SortStableFunc(shown, func(a, b int) int {
+			return cmp.Compare(t.spans[b].end-t.spans[b].start, t.spans[a].end-t.spans[a].start)
+		})
+		shown = shown[:most]
+		slices.Sort(shown)
+	}
+	place = make([]int, len(t.spans))
+	for i := range place {
+		place[i] = -1
+	}
+	for k, i := range shown {
+		place[i] = k
+	}
+	return shown, place
 }
