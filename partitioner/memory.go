@@ -220,7 +220,7 @@ func (st *state) need(p part, node int) int64 {
 	return need
 }
 
-func (s *setup) undefined(d int) bool { return s.writer[d] < 0 && len(s.Data[d].Nodes) == 0 }
+func (s *setup) undefined(d int) bool { return s.writer[d] == noWriter && len(s.Data[d].Nodes) == 0 }
 
 // room is when a tight node can have what a part needs. With commit it evicts.
 func (st *state) room(p part, node int, commit bool) time.Duration {

@@ -26,7 +26,7 @@ type setup struct {
 	cheapest  []time.Duration // by task, shortest run
 	pred      [][]int
 	succ      [][]edge
-	writer    []int // by datum, -1: none
+	writer    []int // by datum, or noWriter, pastWriter
 	readers   []int // by datum, how many tasks read it
 	order     []int // a topological order
 	lat       []time.Duration
@@ -144,52 +144,60 @@ func (s *setup) checkTasks() error {
 		s.short[r] = never
 	}
 	for i := range s.Tasks {
-		t := &s.Tasks[i]
-		if len(t.Cost) != s.nd {
-			return invalid("plan: task %q: costs for %d devices of %d", t.Name, len(t.Cost), s.nd)
-		}
-		if err := s.checkSplit(t); err != nil {
+		if err := s.checkTask(i); err != nil {
 			return err
 		}
-		for _, d := range t.Devices {
-			if d < 0 || d >= s.nd {
-				return invalid("plan: task %q: device %d of %d", t.Name, d, s.nd)
-			}
+	}
+	return nil
+}
+
+// checkTask checks what a task says of itself and works out where it can run.
+func (s *setup) checkTask(i int) error {
+	t := &s.Tasks[i]
+	if len(t.Cost) != s.nd {
+		return invalid("plan: task %q: costs for %d devices of %d", t.Name, len(t.Cost), s.nd)
+	}
+	if err := s.checkSplit(t); err != nil {
+		return err
+	}
+	for _, d := range t.Devices {
+		if d < 0 || d >= s.nd {
+			return invalid("plan: task %q: device %d of %d", t.Name, d, s.nd)
 		}
-		needs := s.workingSet(t)
-		s.cheapest[i] = never
-		divisible := false
+	}
+	needs := s.workingSet(t)
+	s.cheapest[i] = never
+	divisible := false
+	for d, c := range t.Cost {
+		if c.Run < 0 || c.Fixed < 0 || c.Spread < 0 || c.Run > never/4 {
+			return invalid("plan: task %q on %s: run %v, fixed %v, spread %v", t.Name, s.Devices[d].ID, c.Run, c.Fixed, c.Spread)
+		}
+		k := i*s.nd + d
+		why := c.Refused
+		if why == "" && len(t.Devices) > 0 && !slices.Contains(t.Devices, d) {
+			why = "not among the devices asked for"
+		}
+		s.parts[k] = why == "" && s.divisible(i)
+		divisible = divisible || s.parts[k]
+		if n := s.node[d]; why == "" && n > 0 && s.Nodes[n].Memory > 0 && needs > s.Nodes[n].Memory {
+			why = fmt.Sprintf("its data need %d bytes, the memory has %d", needs, s.Nodes[n].Memory)
+		}
+		if why != "" {
+			s.run[k], s.refused[k] = -1, why
+			continue
+		}
+		s.run[k] = s.Devices[d].Launch + c.Run
+		s.cheapest[i] = min(s.cheapest[i], s.run[k])
+		r := s.resource[d]
+		s.short[r] = min(s.short[r], s.run[k])
+	}
+	if s.cheapest[i] == never {
+		if !divisible {
+			return s.noDevice(i)
+		}
 		for d, c := range t.Cost {
-			if c.Run < 0 || c.Fixed < 0 || c.Spread < 0 || c.Run > never/4 {
-				return invalid("plan: task %q on %s: run %v, fixed %v, spread %v", t.Name, s.Devices[d].ID, c.Run, c.Fixed, c.Spread)
-			}
-			k := i*s.nd + d
-			why := c.Refused
-			if why == "" && len(t.Devices) > 0 && !slices.Contains(t.Devices, d) {
-				why = "not among the devices asked for"
-			}
-			s.parts[k] = why == "" && s.divisible(i)
-			divisible = divisible || s.parts[k]
-			if n := s.node[d]; why == "" && n > 0 && s.Nodes[n].Memory > 0 && needs > s.Nodes[n].Memory {
-				why = fmt.Sprintf("its data need %d bytes, the memory has %d", needs, s.Nodes[n].Memory)
-			}
-			if why != "" {
-				s.run[k], s.refused[k] = -1, why
-				continue
-			}
-			s.run[k] = s.Devices[d].Launch + c.Run
-			s.cheapest[i] = min(s.cheapest[i], s.run[k])
-			r := s.resource[d]
-			s.short[r] = min(s.short[r], s.run[k])
-		}
-		if s.cheapest[i] == never {
-			if !divisible {
-				return s.noDevice(i)
-			}
-			for d, c := range t.Cost {
-				if s.parts[i*s.nd+d] {
-					s.cheapest[i] = min(s.cheapest[i], s.Devices[d].Launch+c.Run)
-				}
+			if s.parts[i*s.nd+d] {
+				s.cheapest[i] = min(s.cheapest[i], s.Devices[d].Launch+c.Run)
 			}
 		}
 	}
@@ -235,120 +243,6 @@ func (s *setup) checkSplit(t *Task) error {
 		return invalid("plan: task %q: shares for %d devices of %d", t.Name, n, s.nd)
 	}
 	return nil
-}
-
-// link connects tasks through their data and their After lists.
-func (s *setup) link() error {
-	s.writer = make([]int, len(s.Data))
-	s.readers = make([]int, len(s.Data))
-	for d := range s.writer {
-		s.writer[d] = -1
-	}
-	for i, t := range s.Tasks {
-		for _, d := range t.Writes {
-			if d < 0 || d >= len(s.Data) {
-				return invalid("plan: task %q writes datum %d of %d", t.Name, d, len(s.Data))
-			}
-			if s.writer[d] >= 0 {
-				return invalid("plan: datum %d %q is written by %q and by %q", d, s.Data[d].Name, s.Tasks[s.writer[d]].Name, t.Name)
-			}
-			if len(s.Data[d].Nodes) > 0 {
-				return invalid("plan: datum %d %q is there from the beginning and written by %q", d, s.Data[d].Name, t.Name)
-			}
-			s.writer[d] = i
-		}
-	}
-	s.pred = make([][]int, len(s.Tasks))
-	s.succ = make([][]edge, len(s.Tasks))
-	add := func(from, to int, bytes int64) {
-		// Several data between the same two tasks are one edge. Edges to a task
-		// are added one after another, so an old one is the last of its list.
-		if n := len(s.succ[from]); n > 0 && s.succ[from][n-1].to == to {
-			s.succ[from][n-1].bytes += bytes
-			return
-		}
-		s.succ[from] = append(s.succ[from], edge{to, bytes})
-		s.pred[to] = append(s.pred[to], from)
-	}
-	for i, t := range s.Tasks {
-		for _, r := range t.Reads {
-			if r.Datum < 0 || r.Datum >= len(s.Data) {
-				return invalid("plan: task %q reads datum %d of %d", t.Name, r.Datum, len(s.Data))
-			}
-			d := &s.Data[r.Datum]
-			if r.Lo < 0 || r.Hi < r.Lo || r.Hi > d.Bytes || r.Halo < 0 {
-				return invalid("plan: task %q reads bytes %d to %d (halo %d) of datum %q with %d", t.Name, r.Lo, r.Hi, r.Halo, d.Name, d.Bytes)
-			}
-			s.readers[r.Datum]++
-			w := s.writer[r.Datum]
-			if w < 0 {
-				continue
-			}
-			if w == i {
-				return invalid("plan: task %q reads datum %d %q that it writes itself", t.Name, r.Datum, d.Name)
-			}
-			lo, hi := r.span(d)
-			add(w, i, hi-lo)
-		}
-		for _, a := range t.After {
-			if a < 0 || a >= len(s.Tasks) {
-				return invalid("plan: task %q comes after task %d of %d", t.Name, a, len(s.Tasks))
-			}
-			add(a, i, 0)
-		}
-	}
-	return nil
-}
-
-// span is what a read covers of its datum, in bytes.
-func (r *Read) span(d *Datum) (lo, hi int64) {
-	if r.Lo == 0 && r.Hi == 0 {
-		return 0, d.Bytes
-	}
-	return r.Lo, r.Hi
-}
-
-// sort finds a topological order, or a cycle.
-func (s *setup) sort() error {
-	wait := make([]int, len(s.Tasks))
-	for i := range s.pred {
-		wait[i] = len(s.pred[i])
-	}
-	s.order = make([]int, 0, len(s.Tasks))
-	for i, w := range wait {
-		if w == 0 {
-			s.order = append(s.order, i)
-		}
-	}
-	for at := 0; at < len(s.order); at++ {
-		for _, e := range s.succ[s.order[at]] {
-			if wait[e.to]--; wait[e.to] == 0 {
-				s.order = append(s.order, e.to)
-			}
-		}
-	}
-	if len(s.order) == len(s.Tasks) {
-		return nil
-	}
-	// Walking backwards over tasks that still wait must come round.
-	at := slices.IndexFunc(wait, func(w int) bool { return w > 0 })
-	seen := map[int]int{}
-	var path []int
-	for {
-		if first, ok := seen[at]; ok {
-			path = path[first:]
-			break
-		}
-		seen[at] = len(path)
-		path = append(path, at)
-		at = s.pred[at][slices.IndexFunc(s.pred[at], func(q int) bool { return wait[q] > 0 })]
-	}
-	slices.Reverse(path)
-	e := &CycleError{}
-	for _, i := range path {
-		e.Tasks = append(e.Tasks, s.Tasks[i].Name)
-	}
-	return e
 }
 
 // meanMoves averages the links over pairs of devices on different nodes: the

@@ -15,6 +15,7 @@ type state struct {
 	left     []int           // by datum, how many readers are still to come; with memory
 	finish   []time.Duration // by task
 	makespan time.Duration
+	now      time.Duration // nothing is placed before; Online only
 
 	plan    *Plan // where transfers are recorded; nil: only times count
 	explain bool  // keep candidates
@@ -57,7 +58,7 @@ func (st *state) reset() {
 
 // ready is when everything that a task waits for has finished.
 func (st *state) ready(t int) time.Duration {
-	var at time.Duration
+	at := st.now
 	for _, p := range st.pred[t] {
 		at = max(at, st.finish[p])
 	}
@@ -118,7 +119,7 @@ func (st *state) pull(task, datum int, lo, hi int64, at []time.Duration, node in
 	if from < 0 {
 		return 0 // undefined contents: nothing to move
 	}
-	start, dur := max(at[from], chain.after), st.move(from, node, hi-lo)
+	start, dur := max(at[from], chain.after, st.now), st.move(from, node, hi-lo)
 	if st.Contention {
 		start = max(start, chain.busy)
 		for {
