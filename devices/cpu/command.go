@@ -190,10 +190,10 @@ type work struct {
 	src    []byte
 
 	cut    cut
-	left   atomic.Int32 // chunks that have not finished
-	ahead  int32        // chunks that have not been begun while only one worker is at it
+	short  bool         // not worth another worker's help, as far as known
+	left   atomic.Int32 // shared: chunks that have not finished
+	spans  []span       // shared: by worker, the chunks it has still to begin
 	shared bool         // in the pool's list of launches to help with
-	spans  []span       // by worker: chunks it has still to begin
 	before *command     // in that list
 	after  *command
 }
@@ -234,7 +234,8 @@ func (c *command) launch(fn *function, l *devices.Launch, workers int) {
 		c.host = append(c.host, devices.HostArg{Bytes: bytes})
 	}
 	c.args = devices.MakeArgs(c.host)
-	c.cut = cutRange(l.Range.Norm(), fn.pieces(l.Range.Items(), workers))
+	n, short := fn.pieces(l.Range.Items(), workers)
+	c.cut, c.short = cutRange(l.Range.Norm(), n), short
 }
 
 // copy fills in the work of a copy; empty slices: none.
@@ -242,7 +243,11 @@ func (c *command) copy(dst, src []byte, workers int) {
 	c.fn = nil
 	c.dst, c.src = dst, src
 	r := devices.NDRange{Dims: 1, Size: [3]int{len(dst)}}
-	c.cut = cutRange(r.Norm(), min(len(dst)/copyPiece, 8*workers))
+	n := 1
+	if workers > 1 {
+		n = min(len(dst)/copyPiece, someChunks*workers)
+	}
+	c.cut, c.short = cutRange(r.Norm(), n), false
 }
 
 // clear drops what the work points to but keeps its slices.

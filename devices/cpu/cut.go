@@ -26,8 +26,8 @@ const (
 	// chunkTime is how long a chunk should take: long against what taking one
 	// costs, short against the time that the last one makes others wait.
 	chunkTime = 20 * time.Microsecond
-	// helpAfter is how long a worker runs a launch on its own before others
-	// are called: about what calling them costs.
+	// helpAfter is how long a worker runs a launch that was expected to be
+	// short on its own before others are called: about what calling them costs.
 	helpAfter = 4 * time.Microsecond
 	// Most chunks per worker, and how many where the time is not known.
 	manyChunks, someChunks = 32, 8
@@ -78,16 +78,19 @@ func (c *cut) chunk(i int32) devices.Range {
 	return r
 }
 
-// pieces is into how many chunks a launch of f should be cut.
-func (f *function) pieces(items int64, workers int) int {
+// pieces is into how many chunks a launch of f should be cut, and whether it
+// is expected to be over before another worker could help.
+func (f *function) pieces(items int64, workers int) (n int, short bool) {
 	if workers == 1 || items <= 1 {
-		return 1
+		return 1, true
 	}
 	want := float64(someChunks * workers)
 	if per := math.Float64frombits(f.perItem.Load()); per > 0 {
-		want = min(max(per*float64(items)/float64(chunkTime), fewChunks), float64(manyChunks*workers))
+		whole := per * float64(items)
+		want = min(max(whole/float64(chunkTime), fewChunks), float64(manyChunks*workers))
+		short = whole < float64(2*helpAfter)
 	}
-	return int(min(int64(want), items))
+	return int(min(int64(want), items)), short
 }
 
 // learn takes in that items work-items took some time. Concurrent calls may

@@ -48,6 +48,7 @@ type worker struct {
 	scratch   scratch
 	at        *command // whose chunk runs now
 	alone     bool     // no other worker has a part of at
+	left      *command // to go on helping with after a kernel ended the goroutine
 }
 
 const (

@@ -22,6 +22,10 @@ func (w *worker) loop() {
 	// A kernel that touches pages that are gone (an imported file that was
 	// cut short) panics like any other instead of ending the process.
 	debug.SetPanicOnFault(true)
+	if c := w.left; c != nil {
+		w.left = nil
+		w.chain(w.help(c))
+	}
 	for {
 		c, help := w.next()
 		if c == nil {
@@ -33,17 +37,22 @@ func (w *worker) loop() {
 		} else {
 			c = w.run(c)
 		}
-		for n := 1; c != nil; n++ {
-			w.fresh = true
-			if n%fairness == 0 {
-				if other := w.pool.get(w); other != nil {
-					w.pool.hand(w, c)
-					c = other
-				}
-			}
-			c = w.run(c)
-		}
+		w.chain(c)
 		w.yield()
+	}
+}
+
+// chain runs c and the commands that become ready one by another.
+func (w *worker) chain(c *command) {
+	for n := 1; c != nil; n++ {
+		w.fresh = true
+		if n%fairness == 0 {
+			if other := w.pool.get(w); other != nil {
+				w.pool.hand(w, c)
+				c = other
+			}
+		}
+		c = w.run(c)
 	}
 }
 
@@ -67,7 +76,7 @@ func (w *worker) run(c *command) (next *command) {
 	start := w.now
 	c.times.Start = max(start, c.times.Submitted)
 	for i := range n {
-		if i > 0 && w.now-start > helpAfter {
+		if n > 1 && (!c.short || w.now-start > helpAfter) {
 			c.refs.Add(1)
 			w.pool.share(c, i)
 			return w.help(c)
@@ -179,8 +188,7 @@ func (w *worker) revive() {
 		}
 	}
 	if !w.alone {
-		w.pool.unshare(c)
-		c.unref()
+		w.left = c
 	}
 	go w.loop()
 }
