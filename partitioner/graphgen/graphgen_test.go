@@ -48,11 +48,11 @@ func TestGenerate(t *testing.T) {
 
 func TestImprovedPlans(t *testing.T) {
 	const seed = 1
-	n := 500
+	n := 200
 	if testing.Short() {
-		n = 100
+		n = 50
 	}
-	scores, err := Compare(Suite(n, seed), 1500)
+	scores, err := Compare(Suite(n, seed), 800)
 	if err != nil {
 		t.Fatal(err)
 	}
