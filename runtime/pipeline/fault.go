@@ -36,13 +36,11 @@ func (f *Fault) Error() string {
 	return b.String()
 }
 
-// Unwrap is the cause, or devices.ErrInvalid.
-func (f *Fault) Unwrap() error {
-	if f.Err != nil {
-		return f.Err
-	}
-	return devices.ErrInvalid
-}
+// Unwrap is the cause, nil where there is none.
+func (f *Fault) Unwrap() error { return f.Err }
+
+// Is makes every fault a devices.ErrInvalid.
+func (f *Fault) Is(target error) bool { return target == devices.ErrInvalid }
 
 // maxFaults bounds how many faults of one file are reported.
 const maxFaults = 100
