@@ -111,7 +111,18 @@ func (r *Run) lowerPart(o *op, task *task, placed *placement, share *placedShare
 			continue
 		}
 		from, to := b.region(placed.bands[i], lo, hi)
-		b.tracker.Write(s.nodeOf(a, b.replicas[a.index]), from, to, o, func(p *op) { o.waitFor(p, false) })
+		v := b.tracker.Write(s.nodeOf(a, b.replicas[a.index]), from, to, o, &lowering{s, b, o})
+		if v == nil {
+			continue
+		}
+		if s.lineage {
+			for _, r := range o.reads {
+				v.Lineage(r.part[:])
+			}
+			o.writes = append(o.writes, access{b, [1]part{{Lo: from, Hi: to, Version: v}}})
+		} else {
+			v.Cut()
+		}
 	}
 	return nil
 }
@@ -142,26 +153,51 @@ func (s *Session) lowerRead(b *Buffer, node transfer.Node, lo, hi int64, o *op) 
 	if b.tracker.Crowded() {
 		b.tracker.Settle((*op).state)
 	}
-	err := b.tracker.Read(node, lo, hi, o, s.direct, func(m transfer.Move, after []*op) *op {
-		return s.lowerMove(b, m, after, o)
-	}, func(p *op) { o.waitFor(p, true) })
-	if err != nil {
+	if err := b.tracker.Read(node, lo, hi, o, &lowering{s, b, o}); err != nil {
 		return &UndefinedError{b.array.Name, rootCause(err)}
 	}
 	return nil
 }
 
-// direct reports whether a device can copy from another's memory.
-func (s *Session) direct(from, to transfer.Node) bool {
+// part is a range of a buffer with the version it holds, access one of a
+// certain buffer.
+type part = transfer.Part[*op]
+
+type access struct {
+	buf  *Buffer
+	part [1]part // an array, so that it can be handed on as a slice
+}
+
+// lowering is what the tracker of b asks while o is lowered.
+type lowering struct {
+	s *Session
+	b *Buffer
+	o *op
+}
+
+// Direct reports whether a device can copy from another's memory.
+func (l *lowering) Direct(from, to transfer.Node) bool {
 	if from == transfer.Host || to == transfer.Host {
 		return true
 	}
-	p, ok := devices.As[devices.PeerCopier](s.agents[to-1].device)
-	return ok && p.CanCopyFrom(s.agents[from-1].device)
+	p, ok := devices.As[devices.PeerCopier](l.s.agents[to-1].device)
+	return ok && p.CanCopyFrom(l.s.agents[from-1].device)
+}
+
+func (l *lowering) Move(m transfer.Move, after []*op, src []part) *op {
+	return l.s.lowerMove(l.b, m, after, src, l.o)
+}
+
+func (l *lowering) Wait(p *op, flow bool) { l.o.waitFor(p, flow) }
+
+func (l *lowering) Reads(p part) {
+	if l.s.lineage {
+		l.o.reads = append(l.o.reads, access{l.b, [1]part{p}})
+	}
 }
 
 // lowerMove makes the copy of one missing range.
-func (s *Session) lowerMove(b *Buffer, m transfer.Move, after []*op, reader *op) *op {
+func (s *Session) lowerMove(b *Buffer, m transfer.Move, after []*op, src []part, reader *op) *op {
 	var c *op
 	if reader.run != nil {
 		c = reader.run.newOp()
@@ -194,6 +230,11 @@ func (s *Session) lowerMove(b *Buffer, m transfer.Move, after []*op, reader *op)
 	}
 	for _, p := range after {
 		c.waitFor(p, true)
+	}
+	if s.lineage {
+		for _, p := range src {
+			c.reads = append(c.reads, access{b, [1]part{p}})
+		}
 	}
 	c.release()
 	return c
@@ -231,7 +272,9 @@ func (s *Session) lowerHostAccess(ctx context.Context, b *Buffer, write bool) (*
 		return nil, err
 	}
 	if write {
-		b.tracker.Write(transfer.Host, 0, size, o, func(p *op) { o.waitFor(p, false) })
+		if v := b.tracker.Write(transfer.Host, 0, size, o, &lowering{s, b, o}); v != nil {
+			v.Cut()
+		}
 	}
 	o.release()
 	return o, nil

@@ -61,6 +61,9 @@ type op struct {
 	from   transfer.Node
 	to     transfer.Node
 
+	reads  []access // with Session.lineage: which contents it reads and makes
+	writes []access
+
 	event    devices.Event // while issued; the agent's, like the two below
 	where    *agentQueue
 	notified bool

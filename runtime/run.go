@@ -154,6 +154,7 @@ func (r *Run) execute(before []*Run) {
 	for b := range r.graph.use {
 		if !b.freed {
 			b.tracker.Settle((*op).state)
+			b.tracker.EndRun(func(o *op) bool { done, _ := o.state(); return done })
 		}
 	}
 	s.mu.Unlock()

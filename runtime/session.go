@@ -46,6 +46,7 @@ type Config struct {
 type Session struct {
 	backends  []devices.Backend
 	agents    []*agent
+	lineage   bool // there is more than one device: remember how to recompute what one of them loses
 	exclusive bool // faces of one processor take turns
 	observer  Observer
 	predictor predictor
@@ -110,6 +111,7 @@ func Open(ctx context.Context, c Config) (*Session, error) {
 		}
 		s.agents = append(s.agents, a)
 	}
+	s.lineage = len(s.agents) > 1
 	s.exclusive = !sel.namesFaces(chosen)
 	s.programs.init(len(s.agents))
 	return s, nil

@@ -35,6 +35,27 @@ type Move struct {
 	Lo, Hi   int64
 }
 
+// A Lowering is how a tracker talks to whoever puts an operation in order.
+type Lowering[O comparable] interface {
+	// Direct reports whether bytes can go from one node to another without
+	// the host.
+	Direct(from, to Node) bool
+	// Move makes an operation that copies the part and waits for each of after.
+	// src are the versions that it copies.
+	Move(m Move, after []O, src []Part[O]) O
+	// Wait is called with every operation that the one being lowered has to
+	// wait for. flow: it needs that one's result; else only its end.
+	Wait(o O, flow bool)
+	// Reads tells which contents the operation reads.
+	Reads(p Part[O])
+}
+
+// A Part is a range of bytes with the version it holds.
+type Part[O comparable] struct {
+	Lo, Hi  int64
+	Version *Version[O]
+}
+
 // A Tracker follows the replicas of one buffer, by region. O is the type of an
 // operation; its zero value means none. A Tracker is not safe for concurrent
 // use.
@@ -52,12 +73,14 @@ type Tracker[O comparable] struct {
 }
 
 type segment[O comparable] struct {
-	lo, hi  int64
-	valid   NodeSet
-	writer  O         // last operation that wrote the range, zero: none
-	made    []made[O] // what made replicas valid on other nodes since
-	readers []O       // operations that read the range since, copies included
-	taint   error     // contents undefined, and why
+	lo, hi   int64
+	valid    NodeSet
+	writer   O         // last operation that wrote the range, zero: none
+	made     []made[O] // what made replicas valid on other nodes since
+	readers  []O       // operations that read the range since, copies included
+	version  *Version[O]
+	physical []held[O] // what each memory holds, valid or not
+	taint    *Taint    // contents undefined, and why
 }
 
 type made[O comparable] struct {
@@ -72,7 +95,8 @@ const minSettle = 64
 func NewTracker[O comparable](size int64) *Tracker[O] {
 	t := &Tracker[O]{size: size, settleAt: minSettle}
 	if size > 0 {
-		t.segs = []segment[O]{{hi: size, valid: NodeSet(0).With(Host)}}
+		v := &Version[O]{holders: []holder[O]{{node: Host}}}
+		t.segs = []segment[O]{{hi: size, valid: NodeSet(0).With(Host), version: v, physical: []held[O]{{Host, v}}}}
 	}
 	return t
 }
@@ -97,14 +121,10 @@ func (t *Tracker[O]) ValidBytes(node Node, lo, hi int64) int64 {
 	return n
 }
 
-// Read records that op reads [lo, hi) on node. For every part that is not valid
-// there it calls move, which has to make an operation that copies the part and
-// waits for each of after; wait is called with every operation that op itself
-// has to wait for. Where no direct path exists (direct reports false), the
-// bytes go through the host. The error, if any, is a *Taint of the first
-// undefined range; nothing has been recorded then.
-func (t *Tracker[O]) Read(node Node, lo, hi int64, op O,
-	direct func(from, to Node) bool, move func(m Move, after []O) O, wait func(O)) error {
+// Read records that op reads [lo, hi) on node. Every part that is not valid
+// there is moved; where no direct path exists, by way of the host. The error, if
+// any, is a *Taint of the first undefined range; nothing has been recorded then.
+func (t *Tracker[O]) Read(node Node, lo, hi int64, op O, l Lowering[O]) error {
 	if lo >= hi {
 		return nil
 	}
@@ -119,24 +139,25 @@ func (t *Tracker[O]) Read(node Node, lo, hi int64, op O,
 			continue
 		}
 		// One copy serves all neighbours that come from the same node.
-		from := s.source(node, direct)
+		from := s.source(node, l)
 		j := i + 1
-		for j < last && !t.segs[j].valid.Has(node) && t.segs[j].source(node, direct) == from {
+		for j < last && !t.segs[j].valid.Has(node) && t.segs[j].source(node, l) == from {
 			j++
 		}
-		if from != Host && node != Host && !direct(from, node) {
-			t.copyTo(Host, from, i, j, move)
+		if from != Host && node != Host && !l.Direct(from, node) {
+			t.copyTo(Host, from, i, j, l)
 			from = Host
 		}
-		t.copyTo(node, from, i, j, move)
+		t.copyTo(node, from, i, j, l)
 		i = j
 	}
 	var none O
 	for i := first; i < last; i++ {
 		s := &t.segs[i]
 		if w := s.ready(node); w != none {
-			wait(w)
+			l.Wait(w, true)
 		}
+		l.Reads(Part[O]{s.lo, s.hi, s.version})
 		s.readers = append(s.readers, op)
 	}
 	t.load += last - first
@@ -144,29 +165,33 @@ func (t *Tracker[O]) Read(node Node, lo, hi int64, op O,
 }
 
 // copyTo makes one copy for the segments [i, j) and records it.
-func (t *Tracker[O]) copyTo(to, from Node, i, j int, move func(Move, []O) O) {
+func (t *Tracker[O]) copyTo(to, from Node, i, j int, l Lowering[O]) {
 	var none O
 	var after []O
+	src := make([]Part[O], 0, j-i)
 	for k := i; k < j; k++ {
-		if w := t.segs[k].ready(from); w != none && !slices.Contains(after, w) {
+		s := &t.segs[k]
+		if w := s.ready(from); w != none && !slices.Contains(after, w) {
 			after = append(after, w)
 		}
+		src = append(src, Part[O]{s.lo, s.hi, s.version})
 	}
-	c := move(Move{From: from, To: to, Lo: t.segs[i].lo, Hi: t.segs[j-1].hi}, after)
+	c := l.Move(Move{From: from, To: to, Lo: t.segs[i].lo, Hi: t.segs[j-1].hi}, after, src)
 	for k := i; k < j; k++ {
 		s := &t.segs[k]
 		s.valid = s.valid.With(to)
 		s.made = append(s.made, made[O]{to, c})
 		s.readers = append(s.readers, c)
+		s.hold(to, s.version, c)
 	}
 	t.load += j - i
 }
 
 // source picks where to copy from: a node with a direct path, else any valid
 // one.
-func (s *segment[O]) source(to Node, direct func(from, to Node) bool) Node {
+func (s *segment[O]) source(to Node, l Lowering[O]) Node {
 	for v := s.valid; v != 0; v &= v - 1 {
-		if n := v.First(); n == Host || to == Host || direct(n, to) {
+		if n := v.First(); n == Host || to == Host || l.Direct(n, to) {
 			return n
 		}
 	}
@@ -185,27 +210,42 @@ func (s *segment[O]) ready(node Node) O {
 }
 
 // Write records that op writes [lo, hi) on node, which becomes the only valid
-// one; wait is called with every operation that op has to wait for. An
-// operation that also reads calls Read first.
-func (t *Tracker[O]) Write(node Node, lo, hi int64, op O, wait func(O)) {
+// one. An operation that also reads calls Read first. The result is the version
+// that op makes, whose lineage the caller may fill in.
+func (t *Tracker[O]) Write(node Node, lo, hi int64, op O, l Lowering[O]) *Version[O] {
 	if lo >= hi {
-		return
+		return nil
 	}
 	var none O
 	first, last := t.cut(lo, hi)
+	v := &Version[O]{Producer: op}
+	w := segment[O]{lo: lo, hi: hi, valid: NodeSet(0).With(node), writer: op, version: v}
 	for i := first; i < last; i++ {
 		s := &t.segs[i]
 		if s.writer != none && s.writer != op {
-			wait(s.writer)
+			l.Wait(s.writer, false)
 		}
 		for _, r := range s.readers {
 			if r != op {
-				wait(r)
+				l.Wait(r, false)
+			}
+		}
+		for _, p := range s.physical {
+			if p.node == node {
+				p.version.overwrite(node, op)
+			} else if last-first == 1 {
+				// Other memories still hold what they held, which may be what
+				// a lost device is recomputed from. Ranges that held different
+				// things before are not followed.
+				w.physical = append(w.physical, p)
 			}
 		}
 	}
-	t.segs[first] = segment[O]{lo: lo, hi: hi, valid: NodeSet(0).With(node), writer: op}
+	v.holders = append(v.holders, holder[O]{node: node})
+	w.physical = append(w.physical, held[O]{node, v})
+	t.segs[first] = w
 	t.segs = slices.Delete(t.segs, first+1, last)
+	return v
 }
 
 // Taint is an undefined range: its writer failed or was cancelled.
@@ -277,6 +317,12 @@ func (t *Tracker[O]) Drop(node Node) {
 		s := &t.segs[i]
 		s.valid &^= 1 << node
 		s.made = slices.DeleteFunc(s.made, func(m made[O]) bool { return m.node == node })
+		s.physical = slices.DeleteFunc(s.physical, func(h held[O]) bool {
+			if h.node == node {
+				h.version.release(node)
+			}
+			return h.node == node
+		})
 	}
 	t.merge()
 }
@@ -360,6 +406,7 @@ func (t *Tracker[O]) cutAt(at int64) int {
 	left.hi, right.lo = at, at
 	right.made = slices.Clone(left.made)
 	right.readers = slices.Clone(left.readers)
+	right.physical = slices.Clone(left.physical)
 	t.segs[i] = left
 	t.segs = slices.Insert(t.segs, i+1, right)
 	return i + 1
@@ -373,7 +420,7 @@ func (t *Tracker[O]) merge() {
 	out := t.segs[:1]
 	for _, s := range t.segs[1:] {
 		p := &out[len(out)-1]
-		if p.valid == s.valid && p.writer == s.writer && p.taint == s.taint &&
+		if p.valid == s.valid && p.writer == s.writer && p.taint == s.taint && t.alike(p, &s) &&
 			slices.Equal(p.made, s.made) && slices.Equal(p.readers, s.readers) {
 			p.hi = s.hi
 			continue

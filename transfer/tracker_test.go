@@ -44,9 +44,20 @@ type machine struct {
 	peers   bool // devices copy from each other directly
 }
 
-func (m *machine) direct(from, to Node) bool { return from == Host || to == Host || m.peers }
+// lowering is the machine while it lowers one operation.
+type lowering struct {
+	*machine
+	op    *modelOp
+	reads []Part[*modelOp]
+}
 
-func (m *machine) move(mv Move, after []*modelOp) *modelOp {
+func (l *lowering) Wait(p *modelOp, _ bool) { l.op.waits = append(l.op.waits, p) }
+
+func (l *lowering) Reads(p Part[*modelOp]) { l.reads = append(l.reads, p) }
+
+func (m *machine) Direct(from, to Node) bool { return from == Host || to == Host || m.peers }
+
+func (m *machine) Move(mv Move, after []*modelOp, _ []Part[*modelOp]) *modelOp {
 	if mv.From == mv.To || mv.Lo >= mv.Hi {
 		m.t.Fatalf("senseless move %+v", mv)
 	}
@@ -76,7 +87,7 @@ func (m *machine) step(value int) {
 	}
 	reads, writes := m.rng.IntN(3) > 0, m.rng.IntN(2) == 0
 	o := &modelOp{}
-	wait := func(p *modelOp) { o.waits = append(o.waits, p) }
+	l := &lowering{machine: m, op: o}
 	if reads {
 		missing := 0
 		for i := lo; i < hi; i++ {
@@ -88,7 +99,7 @@ func (m *machine) step(value int) {
 			}
 		}
 		before := m.moved
-		if err := m.tracker.Read(node, lo, hi, o, m.direct, m.move, wait); err != nil {
+		if err := m.tracker.Read(node, lo, hi, o, l); err != nil {
 			m.t.Fatal(err)
 		}
 		if m.moved-before != missing {
@@ -97,7 +108,10 @@ func (m *machine) step(value int) {
 	}
 	want := slices.Clone(m.want[lo:hi])
 	if writes {
-		m.tracker.Write(node, lo, hi, o, wait)
+		v := m.tracker.Write(node, lo, hi, o, l)
+		if v != nil {
+			v.Lineage(l.reads)
+		}
 		for i := lo; i < hi; i++ {
 			m.want[i] = value
 			for n := range m.valid {
@@ -144,7 +158,7 @@ func (m *machine) evict() {
 	node := Node(1 + m.rng.IntN(modelNodes-1))
 	for _, r := range m.tracker.Sole(node) {
 		o := &modelOp{run: func() {}}
-		if err := m.tracker.Read(Host, r[0], r[1], o, m.direct, m.move, func(p *modelOp) { o.waits = append(o.waits, p) }); err != nil {
+		if err := m.tracker.Read(Host, r[0], r[1], o, &lowering{machine: m, op: o}); err != nil {
 			m.t.Fatal(err)
 		}
 		m.pending = append(m.pending, o)
@@ -210,13 +224,25 @@ func TestModel(t *testing.T) {
 	}
 }
 
+// plain is a lowering that notes moves and nothing else.
+type plain struct{ moves []Move }
+
+func (*plain) Direct(a, b Node) bool  { return a == Host || b == Host }
+func (*plain) Wait(*modelOp, bool)    {}
+func (*plain) Reads(p Part[*modelOp]) {}
+func (p *plain) Move(m Move, _ []*modelOp, _ []Part[*modelOp]) *modelOp {
+	p.moves = append(p.moves, m)
+	return &modelOp{}
+}
+
 func TestNeighboursMerge(t *testing.T) {
 	tr := NewTracker[*modelOp](100)
 	done := &modelOp{done: true}
 	for i := range int64(10) {
-		tr.Write(1, i*10, i*10+10, done, func(*modelOp) {})
+		tr.Write(1, i*10, i*10+10, done, &plain{})
 	}
 	tr.Settle((*modelOp).state)
+	tr.EndRun(func(*modelOp) bool { return true })
 	if tr.Segments() != 1 {
 		t.Errorf("%d segments, want 1", tr.Segments())
 	}
@@ -224,18 +250,16 @@ func TestNeighboursMerge(t *testing.T) {
 
 func TestReadMovesOnlyWhatIsMissing(t *testing.T) {
 	tr := NewTracker[*modelOp](100)
-	var moves []Move
+	var l plain
 	read := func(node Node, lo, hi int64) {
-		err := tr.Read(node, lo, hi, &modelOp{}, func(a, b Node) bool { return a == Host || b == Host },
-			func(m Move, _ []*modelOp) *modelOp { moves = append(moves, m); return &modelOp{} }, func(*modelOp) {})
-		if err != nil {
+		if err := tr.Read(node, lo, hi, &modelOp{}, &l); err != nil {
 			t.Fatal(err)
 		}
 	}
 	read(1, 20, 40)
 	read(1, 10, 50)
 	read(1, 10, 50)
-	if got, want := fmt.Sprint(moves), "[{0 1 20 40} {0 1 10 20} {0 1 40 50}]"; got != want {
+	if got, want := fmt.Sprint(l.moves), "[{0 1 20 40} {0 1 10 20} {0 1 40 50}]"; got != want {
 		t.Errorf("moves %s, want %s", got, want)
 	}
 }
@@ -243,10 +267,10 @@ func TestReadMovesOnlyWhatIsMissing(t *testing.T) {
 func TestFailedWriterTaints(t *testing.T) {
 	tr := NewTracker[*modelOp](100)
 	boom := errors.New("boom")
-	tr.Write(1, 20, 40, &modelOp{done: true, failed: boom}, func(*modelOp) {})
+	tr.Write(1, 20, 40, &modelOp{done: true, failed: boom}, &plain{})
 	tr.Settle((*modelOp).state)
 	read := func(lo, hi int64) error {
-		return tr.Read(Host, lo, hi, &modelOp{done: true}, nil, nil, func(*modelOp) {})
+		return tr.Read(Host, lo, hi, &modelOp{done: true}, &plain{})
 	}
 	if err := read(0, 20); err != nil {
 		t.Errorf("untouched range: %v", err)
@@ -255,7 +279,7 @@ func TestFailedWriterTaints(t *testing.T) {
 	if err := read(30, 50); !errors.As(err, &taint) || !errors.Is(err, boom) || taint.Lo != 20 || taint.Hi != 40 {
 		t.Errorf("err = %v, want the taint of [20, 40)", err)
 	}
-	tr.Write(Host, 20, 40, &modelOp{done: true}, func(*modelOp) {})
+	tr.Write(Host, 20, 40, &modelOp{done: true}, &plain{})
 	if err := read(0, 100); err != nil {
 		t.Errorf("after writing anew: %v", err)
 	}

@@ -129,6 +129,7 @@ func (j *seriesJSON) series() (*series, error) {
 			}
 		}
 		sr.points[p.Footprint] = &point{size: size, runs: p.Runs, seq: p.Seq}
+		sr.total += uint64(len(p.Runs))
 	}
 	return sr, nil
 }

@@ -12,7 +12,7 @@ import (
 const (
 	maxPoints  = 64    // sizes kept for each series; the least recently used goes
 	maxSeries  = 2048  // series kept
-	maxPending = 20000 // samples kept for the store; the oldest go
+	maxPending = 20000 // samples kept for the store, at least; the oldest go
 	slowWindow = 31    // elapsed-to-run ratios kept for each series
 )
 
@@ -32,7 +32,8 @@ type series struct {
 	points map[string]*point
 	slow   []float64 // elapsed/run of recent samples, oldest first
 	seq    uint64
-	fitted bool // fit is up to date
+	total  uint64 // samples learnt
+	atFit  uint64 // and how many there were at the last fit
 	fitOK  bool
 	fit    fit
 }
@@ -49,8 +50,8 @@ func (m *Model) Observe(s Sample) error {
 		return err
 	}
 	m.learn(&s)
-	if len(m.pending) >= maxPending {
-		m.pending = slices.Delete(m.pending, 0, len(m.pending)-maxPending+1)
+	if len(m.pending) >= 2*maxPending { // in bulk: moving them all for each sample would cost more than the launch
+		m.pending = slices.Delete(m.pending, 0, maxPending)
 	}
 	m.pending = append(m.pending, s)
 	m.observed++
@@ -96,7 +97,7 @@ func (m *Model) learn(s *Sample) {
 	}
 	p.seq = m.seq
 	p.add(run)
-	sr.fitted = false
+	sr.total++
 }
 
 func (m *Model) forgetSeries() {
@@ -175,12 +176,16 @@ func (s *series) extend(size Size, on Machine, prior partitioner.Estimate) parti
 	return e
 }
 
+// refitAt is how much a series grows before it is fitted again: by one part in
+// so many. A fit over many sizes takes milliseconds, a launch may take less.
+const refitAt = 8
+
 // refit brings the fit up to date.
 func (s *series) refit() {
-	if s.fitted {
+	if s.total-s.atFit <= s.atFit/refitAt {
 		return
 	}
-	s.fitted = true
+	s.atFit = s.total
 	data := make([]datum, 0, len(s.points))
 	for _, p := range s.points {
 		data = append(data, datum{p.size, p.center(), float64(len(p.runs)) / float64(len(p.runs)+1), len(p.runs)})
