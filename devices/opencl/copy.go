@@ -27,7 +27,7 @@ func (q *queue) Copy(c *devices.Copy, wait []devices.Event) (devices.Event, erro
 		return q.failedEvent(cmd, err)
 	}
 	shared := c.Kind == devices.SyncToDevice || c.Kind == devices.SyncToHost
-	if c.Size == 0 || shared && q.d.traits.cpu {
+	if c.Size == 0 || shared && q.d.info.HostCoherent {
 		// On the host's own cores there is nothing to make visible.
 		return q.marker(cmd)
 	}

@@ -152,6 +152,7 @@ func describe(a *api, dev uintptr, p platform) (devices.Info, traits) {
 	default:
 		info.Queues = 1
 	}
+	info.HostCoherent = t.cpu && info.UnifiedMemory
 	if !t.cpu {
 		if info.PCI = pciAddress(f, has); info.PCI != "" {
 			info.PhysicalID = "pci:" + info.PCI

@@ -54,6 +54,9 @@ const argInfoOption = "-cl-kernel-arg-info"
 
 // build makes a program of a source in any language.
 func (d *device) build(src *devices.Source) (*program, error) {
+	if len(src.Text) == 0 {
+		return nil, d.compileError(src, "", fmt.Errorf("the source is empty: %w", devices.ErrInvalid))
+	}
 	kept := *src
 	kept.Text = named(src)
 	b, err := d.compile(&kept)
@@ -137,9 +140,6 @@ func (d *device) compile(src *devices.Source) (built, error) {
 
 // fromText builds OpenCL C or SPIR-V.
 func (d *device) fromText(src *devices.Source, options string) (built, error) {
-	if len(src.Text) == 0 {
-		return built{}, d.compileError(src, "", fmt.Errorf("the source is empty: %w", devices.ErrInvalid))
-	}
 	code := new(int32)
 	var handle uintptr
 	call := "clCreateProgramWithSource"

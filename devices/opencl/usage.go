@@ -69,16 +69,16 @@ func scanSource(src string) *sourceUsage {
 	)
 	skip := 0 // depth of the parentheses of an __attribute__, when in one
 	for i, t := range tokens {
+		if t.paste {
+			// The name of a function may be put together by the preprocessor.
+			u.all, u.sound = usesAll, false
+		}
 		if t.macro != "" {
 			u.defs[t.macro] = append(u.defs[t.macro], t.words...)
 			for _, w := range t.words {
 				u.all |= usageOf(w)
 			}
 			continue
-		}
-		if t.paste {
-			// The name of a function may be put together by the preprocessor.
-			u.all, u.sound = usesAll, false
 		}
 		if isWord(t.text) {
 			u.all |= usageOf(t.text)
