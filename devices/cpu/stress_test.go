@@ -147,9 +147,9 @@ func TestWakeUps(t *testing.T) {
 		_, q, k := opened(t, workers, nothing)
 		done := make(told, 1)
 		l := &devices.Launch{Kernel: k, Range: devices.NDRange{Dims: 1, Size: [3]int{1}}}
-		n := 20_000
+		n := 8000
 		if testing.Short() {
-			n = 3000
+			n = 2000
 		}
 		for i := range n {
 			l.Range.Size[0] = 1 + rng.IntN(3)
