@@ -14,9 +14,12 @@ import (
 // plane from side to side around (x, y), with square pixels and the imaginary
 // axis upwards. float32 resolves spans down to about 1e-3, float64 to 1e-12.
 var (
-	FractalMandelbrot    = fractalMandelbrot[float32](float32s(), defFloat)
-	FractalMandelbrotF64 = fractalMandelbrot[float64](float64s(), defDouble)
+	FractalMandelbrot    = fractalMandelbrot[float32](float32s(), defFloat+"#define T4 float4\n#define M4 int4\n")
+	FractalMandelbrotF64 = fractalMandelbrot[float64](float64s(), defDouble+"#define T4 double4\n#define M4 long4\n")
 )
+
+// mandelbrotItem is the number of neighbouring pixels that a work-item computes.
+const mandelbrotItem = 4
 
 func fractalMandelbrot[T real](e element, defs string) *kernels.Kernel {
 	return &kernels.Kernel{
@@ -38,7 +41,7 @@ func fractalMandelbrot[T real](e element, defs string) *kernels.Kernel {
 		Work: func(c *kernels.Call) kernels.Work {
 			limit, _ := c.Int("limit")
 			// Half of the pixels reach the limit in the usual views.
-			return kernels.Work{Flops: 4 * float64(limit) * float64(c.Range.Items()), Bytes: bytesOf(c, "dst")}
+			return kernels.Work{Flops: 4 * float64(limit) * float64(c.Array("dst").Elements()), Bytes: bytesOf(c, "dst")}
 		},
 	}
 }
@@ -69,7 +72,7 @@ func inferMandelbrot(c *kernels.Call) error {
 	if err != nil {
 		return err
 	}
-	return setRange(c, s[1], s[0])
+	return setRange(c, ceilDiv(s[1], mandelbrotItem), s[0])
 }
 
 func mandelbrotGo[T real](r devices.Range, a *devices.Args) {
@@ -78,8 +81,8 @@ func mandelbrotGo[T real](r devices.Range, a *devices.Args) {
 	left, top, step := devices.Value[T](a, 6), devices.Value[T](a, 7), devices.Value[T](a, 8)
 	for y := r.Lo[1]; y < r.Hi[1]; y++ {
 		ci := top - T(step*T(y))
-		d := dst[y*width+r.Lo[0] : y*width+r.Hi[0]]
-		x := r.Lo[0]
+		x, end := r.Lo[0]*mandelbrotItem, min(r.Hi[0]*mandelbrotItem, width)
+		d := dst[y*width+x : y*width+end]
 		for ; len(d) >= 4; x += 4 {
 			escapeFour((*[4]uint16)(d), ci, limit,
 				left+T(step*T(x)), left+T(step*T(x+1)), left+T(step*T(x+2)), left+T(step*T(x+3)))
