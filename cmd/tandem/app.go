@@ -1,0 +1,223 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/tandemrun/tandem/devices"
+	"github.com/tandemrun/tandem/devices/all"
+	"github.com/tandemrun/tandem/devices/opencl"
+	tandem "github.com/tandemrun/tandem/runtime"
+)
+
+// app is one run of the program.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+
+	// Flags of every command.
+	json    bool
+	quiet   bool
+	devices string
+
+	// committing is held while files are put in place: an interrupt that ends
+	// the program waits for it.
+	committing sync.Mutex
+	driverList []devices.Driver
+	rearm      func() // takes the signals back after vendor libraries were loaded
+	wroteJSON  bool
+}
+
+func (a *app) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "tandem",
+		Short: "Task graphs on every processor in the machine",
+		Long: `tandem runs kernels and pipelines of kernels on the CPUs, GPUs and FPGAs of this
+machine. It finds them at run time, decides where each task runs, and moves the
+data. Exit codes: 0 done, 1 the work failed, 2 the input or usage is wrong,
+130 interrupted.`,
+		Example: `  tandem run examples/edges
+  tandem probe
+  tandem exec saxpy.cl --global 1024 --arg a=2 --arg x=x.npy --arg y:rw=y.npy --out y=y2.npy`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return fmt.Errorf("%w; see: %s --help", err, c.CommandPath())
+	})
+	f := root.PersistentFlags()
+	f.BoolVar(&a.json, "json", false, "write one JSON document to standard output and everything else to standard error")
+	f.BoolVarP(&a.quiet, "quiet", "q", false, "no progress, no tables, no warnings")
+	f.StringVar(&a.devices, "devices", "", "devices to use: cpu, opencl:0, kind=gpu, name=H200, !fpga, comma separated (default all)")
+	// Completion offers the backends' names; ids would take a probe at each tab.
+	_ = root.RegisterFlagCompletionFunc("devices", cobra.FixedCompletions([]string{"cpu", "opencl", "kind=cpu", "kind=gpu", "kind=fpga", "!cpu"}, cobra.ShellCompDirectiveNoFileComp))
+	root.AddCommand(a.runCommand(), a.execCommand(), a.planCommand(), a.probeCommand(), a.checkCommand(),
+		a.kernelsCommand(), a.compareCommand(), a.schemaCommand(), a.versionCommand())
+	return root
+}
+
+// drivers are all drivers, the same ones at each call. OpenCL libraries are
+// asked in a child of this program first.
+func (a *app) drivers() []devices.Driver {
+	if a.driverList != nil {
+		return a.driverList
+	}
+	a.driverList = all.Drivers()
+	for _, d := range a.driverList {
+		if o, ok := d.(*opencl.Driver); ok {
+			if exe, err := os.Executable(); err == nil {
+				o.Child = exe
+			}
+		}
+	}
+	return a.driverList
+}
+
+// open opens a session on the selected devices and shows the backends'
+// warnings. Its errors are about the selection or the machine: exit 2.
+func (a *app) open(ctx context.Context, c tandem.Config) (*tandem.Session, error) {
+	c.Drivers = a.drivers()
+	if c.Devices == "" {
+		c.Devices = a.devices
+	}
+	s, err := tandem.Open(ctx, c)
+	if a.rearm != nil {
+		a.rearm()
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range s.Backends() {
+		for _, w := range b.Warnings {
+			a.warn("%s: %s", b.Name, w)
+		}
+	}
+	return s, nil
+}
+
+// buildLogs shows what compilers said of kernels that compiled.
+func (a *app) buildLogs(s *tandem.Session) {
+	logs := s.BuildLogs()
+	for _, name := range sortedKeys(logs) {
+		if text := strings.TrimSpace(logs[name]); text != "" {
+			a.warn("%s: the compiler says:\n%s", name, indent(text))
+		}
+	}
+}
+
+// note writes a line for people, warn one that matters to them.
+func (a *app) note(format string, args ...any) {
+	if !a.quiet {
+		fmt.Fprintf(a.stderr, format+"\n", args...)
+	}
+}
+
+func (a *app) warn(format string, args ...any) {
+	a.note("warning: "+format, args...)
+}
+
+// text is where a command's result for people goes.
+func (a *app) text() io.Writer {
+	if a.quiet || a.json {
+		return io.Discard
+	}
+	return a.stdout
+}
+
+// result writes v as the command's JSON document if that is asked for.
+func (a *app) result(v any) error {
+	if !a.json {
+		return nil
+	}
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write JSON: %w", err)
+	}
+	a.wroteJSON = true
+	if _, err := a.stdout.Write(append(b, '\n')); err != nil {
+		return &workError{fmt.Errorf("write JSON: %w", err)}
+	}
+	return nil
+}
+
+// onTerminal reports whether standard error is a terminal, and its width.
+func (a *app) onTerminal() bool {
+	f, ok := a.stderr.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// width is the number of columns to fill.
+func (a *app) width() int {
+	if f, ok := a.stdout.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w >= 40 {
+			return min(w, 160)
+		}
+	}
+	return 100
+}
+
+// workError is a failure of the work itself, not of its input: exit 1.
+type workError struct{ err error }
+
+func (e *workError) Error() string { return e.err.Error() }
+func (e *workError) Unwrap() error { return e.err }
+
+// exitCode is what the program ends with after err.
+func exitCode(ctx context.Context, err error) int {
+	var stop *interruptError
+	var work *workError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &stop), errors.As(context.Cause(ctx), &stop):
+		return stop.code()
+	case errors.As(err, &work):
+		return exitFailed
+	}
+	return exitInput
+}
+
+// finish reports err, one line for each fault, and returns the exit code. With
+// --json a command that wrote no document of its own gets one with the faults.
+func (a *app) finish(ctx context.Context, err error) int {
+	code := exitCode(ctx, err)
+	if err == nil || errors.Is(err, errSilent) {
+		return code
+	}
+	var stop *interruptError
+	if errors.As(context.Cause(ctx), &stop) {
+		err = fmt.Errorf("%w; no output was written", stop)
+	}
+	list := faults(err)
+	for _, f := range list {
+		fmt.Fprintln(a.stderr, f.line())
+		if f.log != "" {
+			fmt.Fprintln(a.stderr, indent(f.log))
+		}
+	}
+	if a.json && !a.wroteJSON {
+		// The faults are on standard error already if this fails.
+		_ = a.result(failureJSON{Exit: code, Faults: list})
+	}
+	return code
+}
+
+// errSilent ends a command with exit code 1 whose result said why already.
+var errSilent = errors.New("see the result")
+
+type failureJSON struct {
+	Exit   int     `json:"exit"`
+	Faults []fault `json:"faults"`
+}
