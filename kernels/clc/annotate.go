@@ -71,6 +71,9 @@ func (a *annotator) block(list []*stmt, entry *context, labels bool) (exits bool
 				ctx = &context{up: ctx, cond: s.x}
 			}
 		}
+		if left { // what follows is not reached from here
+			ctx = &context{up: ctx}
+		}
 	}
 	return exits
 }
@@ -123,10 +126,11 @@ func (a *annotator) stmt(s *stmt, ctx *context) (exits bool) {
 		a.expr(s.x, ctx)
 		a.nested(s.list[0], &context{up: ctx, cond: s.x})
 	case stmtDo:
-		a.nested(s.list[0], ctx)
+		a.nested(s.list[0], &context{up: ctx}) // it may be left early
 		a.expr(s.x, ctx)
 	case stmtSwitch:
 		a.expr(s.x, ctx)
+		ctx = &context{up: ctx}
 		if body := s.list[0]; body.kind == stmtBlock {
 			body.ctx = ctx
 			a.block(body.list, ctx, true)

@@ -53,7 +53,10 @@ func (a *analysis) run(c *kernels.Call) *machine {
 
 // still interprets the kernel for no call in particular.
 func still(u *unit, fn *function) *machine {
-	m := &machine{u: u, static: true, dims: 1, size: [3]int64{2, 2, 2}}
+	// The offset is a number that no source has, so that ids counted from it
+	// and ids counted from 0 are told apart.
+	const offset = 0x3bd1e995
+	m := &machine{u: u, static: true, dims: 1, size: [3]int64{2, 2, 2}, offset: [3]int64{offset, offset, offset}}
 	args := make([]value, len(fn.params))
 	for i := range args {
 		args[i].is = later

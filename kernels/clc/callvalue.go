@@ -36,7 +36,7 @@ func (fr *frame) callValue(e *expr, c *context) value {
 		for _, a := range e.args[:2] { // only the low 24 bits count
 			w := fr.value(a, c)
 			if s, ok := m.span(w.f, fr.box(c)); w.is == known && (!ok || s.lo < -1<<23 || s.hi >= 1<<23) {
-				return none
+				return value{is: m.notYet(), t: none.t}
 			}
 		}
 		v := fr.arith("*", fr.value(e.args[0], c), fr.value(e.args[1], c), c)
@@ -144,7 +144,7 @@ func (fr *frame) extreme(larger bool, v, w value, c *context) value {
 	}
 	v, w, ok := fr.comparable(v, w, b)
 	if !ok {
-		return value{t: t}
+		return value{is: min(v.is, w.is, later), t: t}
 	}
 	if v.f.fixed() {
 		v, w = w, v
@@ -152,7 +152,7 @@ func (fr *frame) extreme(larger bool, v, w value, c *context) value {
 	// The result is v, or w where that is the larger (smaller) one. Written
 	// with v's terms, w sticks out on one side at most.
 	if w, ok = m.like(w, v.f.c, b); !ok {
-		return value{t: t}
+		return value{is: m.notYet(), t: t}
 	}
 	f := v.f
 	same := v.f.fixed()

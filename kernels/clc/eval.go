@@ -165,11 +165,14 @@ func (fr *frame) bounds(l *loop, t intType) value {
 	init = m.inRange(init, b)
 	as, bound, ok := fr.comparable(init, bound, b)
 	step = m.flat(m.inRange(step, b), b)
+	if step.is == later || !ok && m.static {
+		return value{is: later, t: t}
+	}
 	if !ok || as.is != known || step.is != known || step.f.lo < 0 {
 		return none
 	}
 	if bound, ok = m.like(bound, init.f.c, b); !ok {
-		return none
+		return value{is: m.notYet(), t: t}
 	}
 	lowest, highest := t.limits()
 	f := init.f
@@ -182,7 +185,7 @@ func (fr *frame) bounds(l *loop, t intType) value {
 		f.hi = max(f.hi, f.lo)
 		s, ok := m.span(f, b)
 		if end, ok2 := addOK(s.hi, step.f.hi); !ok || !ok2 || end > highest {
-			return none // it might wrap around
+			return value{is: m.notYet(), t: t} // it might wrap around
 		}
 	default:
 		f.lo = bound.f.lo
@@ -193,13 +196,13 @@ func (fr *frame) bounds(l *loop, t intType) value {
 		s, ok := m.span(f, b)
 		if l.halve {
 			if first, ok2 := m.span(init.f, b); !ok || !ok2 || first.lo < 0 {
-				return none
+				return value{is: m.notYet(), t: t}
 			}
 			f.lo = min(f.lo, 0)
 			break
 		}
 		if end, ok2 := addOK(s.lo, -step.f.hi); !ok || !ok2 || end < lowest || !ct.signed && end < 0 {
-			return none
+			return value{is: m.notYet(), t: t}
 		}
 	}
 	return value{is: known, f: f, t: t}
@@ -229,7 +232,7 @@ func (fr *frame) arith(op string, v, w value, c *context) value {
 	}
 	v, w = m.convert(v, t, b), m.convert(w, t, b)
 	if v.is != known || w.is != known {
-		return none
+		return value{is: min(v.is, w.is), t: t}
 	}
 	var f form
 	ok := true
@@ -291,7 +294,7 @@ func (fr *frame) divide(op string, v, w value, t intType, b box) value {
 	none := value{t: t}
 	flat, by := m.flat(v, b), m.flat(w, b)
 	if flat.is != known || by.is != known {
-		return none
+		return value{is: min(flat.is, by.is), t: t}
 	}
 	n, exact := by.exact()
 	switch {
@@ -337,7 +340,7 @@ func (fr *frame) shift(op string, v, w value, c *context) value {
 	if op == "<<" {
 		f, ok := v.f.times(1 << n)
 		if v.is != known || !ok {
-			return value{t: t}
+			return value{is: min(v.is, later), t: t}
 		}
 		return value{is: known, f: f, t: t}
 	}
@@ -347,7 +350,7 @@ func (fr *frame) shift(op string, v, w value, c *context) value {
 func (fr *frame) divideShift(v value, n int64, t intType, b box) value {
 	v = fr.m.flat(fr.m.inRange(v, b), b)
 	if v.is != known {
-		return value{t: t}
+		return value{is: v.is, t: t}
 	}
 	return interval(v.f.lo>>n, v.f.hi>>n, t)
 }

@@ -156,17 +156,21 @@ func (m *machine) span(f form, b box) (span, bool) {
 }
 
 // inRange is v if its form is the number itself, that is within the limits of
-// its type; unknown otherwise.
+// its type; unknown otherwise. Before the call is known, what is out of range
+// may still come into it.
 func (m *machine) inRange(v value, b box) value {
 	if v.is != known || b.empty() {
 		return v
 	}
 	lo, hi := v.t.limits()
 	s, ok := m.span(v.f, b)
-	if !ok || s.lo < lo || s.hi > hi {
-		return value{t: v.t}
+	switch {
+	case ok && s.lo >= lo && s.hi <= hi:
+		return v
+	case m.static:
+		return value{is: later, t: v.t}
 	}
-	return v
+	return value{t: v.t}
 }
 
 // convert is v as a value of type t.
@@ -175,6 +179,9 @@ func (m *machine) convert(v value, t intType, b box) value {
 		v = m.inRange(v, b)
 	}
 	v.t = t
+	if m.static && t.bits < 32 && !v.f.fixed() && v.is == known {
+		return value{is: later, t: t} // it may wrap around
+	}
 	return v
 }
 
@@ -182,6 +189,9 @@ func (m *machine) convert(v value, t intType, b box) value {
 func (m *machine) flat(v value, b box) value {
 	if v.is != known || v.f.fixed() {
 		return v
+	}
+	if m.static { // the ids' true range is not known yet
+		return value{is: later, t: v.t}
 	}
 	s, ok := m.span(v.f, b)
 	if !ok {
@@ -197,11 +207,19 @@ func (m *machine) like(v value, c [9]int64, b box) (value, bool) {
 		return v, true
 	}
 	rest, ok := v.f.plus(form{c: c}, -1)
-	if !ok {
-		return v, false
+	if !ok || m.static {
+		return value{is: m.notYet(), t: v.t}, false
 	}
 	s, ok := m.span(rest, b)
 	return value{is: known, f: form{c: c, lo: s.lo, hi: s.hi}, t: v.t}, ok
+}
+
+// notYet is what is known of a value that depends on the range of the ids.
+func (m *machine) notYet() certainty {
+	if m.static {
+		return later
+	}
+	return unknown
 }
 
 // join covers v, taken while the ids are in a, and w, taken while they are in
@@ -224,7 +242,7 @@ func (m *machine) join(v value, a box, w value, b box) value {
 		w, ok = m.like(w, v.f.c, b)
 	}
 	if !ok {
-		return value{t: v.t}
+		return value{is: m.notYet(), t: v.t}
 	}
 	v.f.lo, v.f.hi = min(v.f.lo, w.f.lo), max(v.f.hi, w.f.hi)
 	v.group, v.width = 0, 0

@@ -37,6 +37,7 @@ func (p *parser) external() {
 	if p.accept(";") {
 		return
 	}
+	d := &decl{from: from}
 	defer catch(func(e *Error) {
 		kernel := false
 		for _, t := range p.toks[from:min(p.i+1, len(p.toks))] {
@@ -48,7 +49,7 @@ func (p *parser) external() {
 		if kernel {
 			p.u.faults.add(e.Pos, "%s", e.Msg)
 		}
-		d := &decl{from: from, to: p.i}
+		d.to = p.i
 		for _, t := range p.toks[from:p.i] { // it may declare any of these
 			if t.is("{") || t.is("=") {
 				break
@@ -62,7 +63,6 @@ func (p *parser) external() {
 		}
 	})
 	s := p.specifiers()
-	d := &decl{from: from}
 	declare := func(name string) { p.u.decls[name] = append(p.u.decls[name], d) }
 	for _, n := range s.names {
 		declare(n)
