@@ -78,7 +78,7 @@ func TestCgroupCPUs(t *testing.T) {
 }
 
 func TestCgroupMemory(t *testing.T) {
-	const gib = 1 << 30
+	const gib = int64(1 << 30)
 	for _, c := range []struct {
 		name      string
 		fs        fstest.MapFS

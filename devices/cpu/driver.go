@@ -89,7 +89,7 @@ func describe(n int) devices.Info {
 		DriverVersion: runtime.Version(), NUMANode: -1, PhysicalID: "cpu:0",
 		ComputeUnits: n, ClockMHz: h.mhz,
 		MemoryTotal: total, MemoryFree: min(free, total), MaxAlloc: total, LocalMemory: localMemory,
-		UnifiedMemory: true, BaseAlign: minAlign, FP64: true,
+		UnifiedMemory: true, HostCoherent: true, BaseAlign: minAlign, FP64: true,
 		MaxWorkGroup: maxWorkGroup, MaxItemSizes: [3]int{maxWorkGroup, maxWorkGroup, maxWorkGroup},
 		NonUniform: true, Queues: n, Languages: []devices.Language{devices.LangGo},
 	}

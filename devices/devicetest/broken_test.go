@@ -2,6 +2,7 @@ package devicetest
 
 import (
 	"context"
+	"sync"
 
 	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/devices/cpu"
@@ -150,6 +151,7 @@ func (p *brokenProgram) Kernel(name string) (devices.Kernel, error) {
 type brokenQueue struct {
 	devices.Queue
 	d    *brokenDevice
+	mu   sync.Mutex // guards what follows
 	n    int
 	args []devices.Arg
 	wait []devices.Event
@@ -204,6 +206,8 @@ func (q *brokenQueue) out(ev devices.Event, err error) (devices.Event, error) {
 }
 
 func (q *brokenQueue) Launch(l *devices.Launch, wait []devices.Event) (devices.Event, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	right := *l
 	q.args = append(q.args[:0], l.Args...)
 	for i := range q.args {
@@ -220,6 +224,8 @@ func (q *brokenQueue) Launch(l *devices.Launch, wait []devices.Event) (devices.E
 }
 
 func (q *brokenQueue) Copy(c *devices.Copy, wait []devices.Event) (devices.Event, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	right := *c
 	if c.Dst != nil {
 		right.Dst = inner(c.Dst)
