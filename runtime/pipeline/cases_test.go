@@ -25,6 +25,8 @@ func decode(t *testing.T, d devices.DType, mem []byte) []float64 {
 			out = append(out, float64(b[0]))
 		case devices.Int8:
 			out = append(out, float64(int8(b[0])))
+		case devices.Int16:
+			out = append(out, float64(int16(binary.NativeEndian.Uint16(b))))
 		case devices.Uint16:
 			out = append(out, float64(binary.NativeEndian.Uint16(b)))
 		case devices.Int32:

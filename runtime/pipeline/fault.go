@@ -104,7 +104,8 @@ func btoi(b bool) int {
 
 // near is a hint with the nearest of the right spellings, or all of them.
 func near(name string, names []string) string {
-	if n := kernels.Nearest(name, names); n != "" {
+	// One or two letters are close to any other one or two.
+	if n := kernels.Nearest(name, names); n != "" && len(name) > 2 {
 		return fmt.Sprintf("did you mean %q?", n)
 	}
 	switch {

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/tandemrun/tandem/kernels"
 )
 
 // identifier reports whether an expression can name it.
@@ -73,13 +71,10 @@ func (r *reader) readVars(n *node) {
 		for _, v := range r.p.vars {
 			names = append(names, v.Name)
 		}
-		switch near := kernels.Nearest(name, names); {
-		case len(names) == 0:
+		if f.Hint = near(name, names); len(names) == 0 {
 			f.Hint = "the pipeline has none"
-		case near != "":
-			f.Hint = fmt.Sprintf("did you mean %q? there are %s", near, strings.Join(names, ", "))
-		default:
-			f.Hint = "there are " + strings.Join(names, ", ")
+		} else if strings.HasPrefix(f.Hint, "did") {
+			f.Hint += " there are " + strings.Join(names, ", ")
 		}
 	}
 }
