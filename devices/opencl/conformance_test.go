@@ -16,9 +16,16 @@ func need(t testing.TB) *Driver {
 }
 
 func TestConformance(t *testing.T) {
+	skip := map[string]string{}
+	if raceEnabled {
+		for _, name := range []string{"no-allocation-launch", "no-allocation-copy"} {
+			skip[name] = "the race detector makes pools forget, so allocations mean nothing"
+		}
+	}
 	devicetest.Run(t, devicetest.Options{
 		Driver:  need(t),
 		Kernels: devicetest.OpenCLKernels(),
 		Fail:    failOn,
+		Skip:    skip,
 	})
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/tandemrun/tandem/devices/internal/dl"
 )
 
-// relaySlots is how many callbacks without arguments there are.
+// relaySlots is how many plain callbacks there are.
 const relaySlots = 32
 
 // relay leads the library's callbacks to events. C functions made of Go
 // functions are never released and few, so there is one relay in a process.
 //
-// Calling back with arguments allocates them. So the usual way is a slot: a
-// function without arguments that knows the one event it was given out for.
+// Calling back with arguments or a result allocates them. So the usual way is a slot: a
+// plain function that knows the one event it was given out for.
 // When all slots are out, the general function is used, which takes the event
 // as its user data.
 type relay struct {
@@ -34,7 +34,7 @@ var processRelay = sync.OnceValue(func() *relay {
 	r := &relay{general: dl.Callback(completed)}
 	for i := range r.slots {
 		s := &r.slots[i]
-		s.fn = dl.Callback(func() {
+		s.fn = dl.CallbackPlain(func() {
 			e := s.event.Swap(nil)
 			r.free(i)
 			completed(0, statusComplete, e)
@@ -67,10 +67,12 @@ func (r *relay) free(slot int) {
 }
 
 // completed is called when a command has finished, on a thread of the library
-// or inside clSetEventCallback.
-func completed(_ uintptr, status int32, e *event) {
+// or inside clSetEventCallback. The result is nothing to C; Windows wants a
+// callback to have one.
+func completed(_ uintptr, status int32, e *event) uintptr {
 	if done, _ := e.Done(); !done {
 		e.settle(min(status, statusComplete))
 	}
 	e.deliver()
+	return 0
 }

@@ -126,10 +126,15 @@ func CallArgs(fn uintptr, args []uintptr) uintptr {
 	return r
 }
 
-// Callback makes a C function of fn, which takes and returns at most one
-// pointer-sized value each. It is never released and there are about 2000 in
-// a process: make one per kind and tell calls apart by their user data.
+// Callback makes a C function of fn, whose arguments are integers or pointers
+// and whose one result is a uintptr (Windows allows nothing else). It is never
+// released and there are about 1000 in a process: make few, and tell calls
+// apart by their user data.
 func Callback(fn any) uintptr { return purego.NewCallback(fn) }
+
+// CallbackPlain makes a C function without arguments and result. It counts as
+// one of Callback's, and calling it does not allocate (except on Windows).
+func CallbackPlain(fn func()) uintptr { return callbackPlain(fn) }
 
 // Text copies the zero-terminated C string at p; "" for a null pointer.
 func Text(p uintptr) string {

@@ -17,3 +17,5 @@ func lookup(handle uintptr, symbol string) uintptr {
 	}
 	return p
 }
+
+func callbackPlain(fn func()) uintptr { return purego.NewCallback(fn) }

@@ -1,6 +1,9 @@
 package dl
 
-import "golang.org/x/sys/windows"
+import (
+	"github.com/ebitengine/purego"
+	"golang.org/x/sys/windows"
+)
 
 func open(name string) (uintptr, error) {
 	h, err := windows.LoadLibrary(name)
@@ -22,4 +25,9 @@ func loadedPath(handle uintptr, name string) string {
 		return name
 	}
 	return windows.UTF16ToString(buf[:n])
+}
+
+// callbackPlain adds the result that Windows' callbacks have to have.
+func callbackPlain(fn func()) uintptr {
+	return purego.NewCallback(func() uintptr { fn(); return 0 })
 }
