@@ -72,6 +72,34 @@ func TestDividedTask(t *testing.T) {
 	}
 }
 
+// A device whose speed was guessed gets a first part that is small enough to
+// bear if the guess is wrong: 1000 items/ms are known, the other device is
+// thought to be as fast and does 10 items/ms after 5 ms.
+func TestColdStart(t *testing.T) {
+	const total = 1_000_000
+	sure, guess := Estimate{Run: time.Second, Spread: 10 * ms, Source: "history"}, Estimate{Run: 900 * ms, Spread: 2 * time.Second, Source: "guess"}
+	p := &Problem{
+		Devices: []Device{{ID: "opencl:0"}, {ID: "opencl:1"}},
+		Tasks:   []Task{{Name: "a", Cost: []Estimate{sure, guess}, Split: &Split{Items: total}}},
+	}
+	n := items(plan(t, p), 0, 2)
+	if took := float64(n[1])/10 + 5; n[1] < 1000 || took > 2000 {
+		t.Errorf("divided %v: the slow device takes %.0f ms in truth, want at most 2000", n, took)
+	}
+	// Twins of which nothing is known share evenly.
+	p.Tasks[0].Cost = []Estimate{guess, guess}
+	if n := items(plan(t, p), 0, 2); n[0] != total/2 {
+		t.Errorf("twins: %v", n)
+	}
+	// Known to be slow: the best division, of which the planner sees that it
+	// gains too little.
+	p.Devices[0].Launch, p.Devices[1].Launch = 200*time.Microsecond, 5*ms
+	p.Tasks[0].Cost = []Estimate{sure, {Run: 100 * time.Second, Spread: time.Second, Source: "history"}}
+	if pl := plan(t, p); pl.Makespan > 1001*ms {
+		t.Errorf("warm: %v", pl.Makespan)
+	}
+}
+
 // A chain of divided tasks keeps its cut: halos move, the rest stays.
 func TestChainKeepsItsCut(t *testing.T) {
 	link := devices.Link{Latency: 10 * time.Microsecond, Bandwidth: 1e9}

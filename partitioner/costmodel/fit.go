@@ -198,8 +198,10 @@ func newLaw(kind int, x axis, data []datum) law {
 func trial(kind int, x axis, data []datum, whole law) float64 {
 	var errs []float64
 	rest := make([]datum, 0, len(data))
-	for i, d := range data {
-		l := whole
+	// Sixteen points tell as much as sixty, and cost a quarter.
+	step := (len(data) + 15) / 16
+	for i := 0; i < len(data); i += step {
+		d, l := data[i], whole
 		if len(data) >= 3 {
 			rest = append(append(rest[:0], data[:i]...), data[i+1:]...)
 			if l = newLaw(kind, x, rest); l == nil {
