@@ -41,6 +41,7 @@ type agent struct {
 	exited           chan struct{}
 	counters         counters
 	launches         atomic.Int64 // issued and not retired
+	lost             atomic.Bool  // the device is gone
 	hung             atomic.Bool  // a launch exceeded its time limit: the device is not used again
 
 	// Used by the agent's goroutine only.
@@ -233,8 +234,8 @@ func (a *agent) issue(o *op) bool {
 			return true
 		}
 	}
-	if a.hung.Load() {
-		a.end(o, fmt.Errorf("%s: a kernel that exceeded its time limit still runs: %w", a.info.ID, devices.ErrDeviceLost), devices.Times{}, "")
+	if !a.usable() {
+		a.end(o, fmt.Errorf("%s: out of use: %w", a.info.ID, devices.ErrDeviceLost), devices.Times{}, "")
 		return true
 	}
 	if o.fault != nil {
@@ -250,6 +251,9 @@ func (a *agent) issue(o *op) bool {
 	for _, e := range native {
 		e.op.mu.Lock()
 		switch {
+		case !e.op.finished && e.op.event == nil: // it failed and will be issued again
+			e.op.mu.Unlock()
+			return false
 		case !e.op.finished:
 			a.wait = append(a.wait, e.op.event)
 			last = e.op
@@ -372,6 +376,7 @@ func (a *agent) retireQueue(q *agentQueue) {
 			times = devices.Times{}
 		}
 		o.event.Release()
+		o.event, o.where, o.notified = nil, nil, false
 		q.issued[q.head] = nil
 		q.head++
 		if err != nil {
@@ -408,8 +413,15 @@ func (a *agent) inherited(o *op, err error) error {
 	return err
 }
 
-// end reports o and lets its successors go.
+// usable reports whether the device takes work: it is neither lost nor hung.
+func (a *agent) usable() bool { return !a.hung.Load() && !a.lost.Load() }
+
+// end reports o and lets its successors go. What can be tried again, here or
+// elsewhere, is handed to the session's recovery instead.
 func (a *agent) end(o *op, err error, t devices.Times, queue string) {
+	if err != nil && a.session.recoverLater(o, a, err) {
+		return
+	}
 	if o.run != nil {
 		err = o.run.ended(o, a, err)
 	}
@@ -430,5 +442,9 @@ func (a *agent) close() error {
 	default:
 	}
 	<-a.exited
-	return errors.Join(a.closeQueues(), a.device.Close())
+	err := errors.Join(a.closeQueues(), a.device.Close())
+	if a.lost.Load() { // known already, and nothing can be done about it
+		return nil
+	}
+	return err
 }

@@ -111,17 +111,16 @@ func (r *Run) lowerPart(o *op, task *task, placed *placement, share *placedShare
 			continue
 		}
 		from, to := b.region(placed.bands[i], lo, hi)
-		v := b.tracker.Write(s.nodeOf(a, b.replicas[a.index]), from, to, o, &lowering{s, b, o})
-		if v == nil {
-			continue
-		}
-		if s.lineage {
+		w := b.tracker.Write(s.nodeOf(a, b.replicas[a.index]), from, to, o, &lowering{s, b, o})
+		switch {
+		case w.Version == nil: // no byte
+		case s.lineage:
 			for _, r := range o.reads {
-				v.Lineage(r.part[:])
+				w.Version.Lineage(r.part)
 			}
-			o.writes = append(o.writes, access{b, [1]part{{Lo: from, Hi: to, Version: v}}})
-		} else {
-			v.Cut()
+			o.writes = append(o.writes, access{b, w})
+		default:
+			w.Version.Cut()
 		}
 	}
 	return nil
@@ -165,7 +164,7 @@ type part = transfer.Part[*op]
 
 type access struct {
 	buf  *Buffer
-	part [1]part // an array, so that it can be handed on as a slice
+	part part
 }
 
 // lowering is what the tracker of b asks while o is lowered.
@@ -192,7 +191,7 @@ func (l *lowering) Wait(p *op, flow bool) { l.o.waitFor(p, flow) }
 
 func (l *lowering) Reads(p part) {
 	if l.s.lineage {
-		l.o.reads = append(l.o.reads, access{l.b, [1]part{p}})
+		l.o.reads = append(l.o.reads, access{l.b, p})
 	}
 }
 
@@ -233,7 +232,7 @@ func (s *Session) lowerMove(b *Buffer, m transfer.Move, after []*op, src []part,
 	}
 	if s.lineage {
 		for _, p := range src {
-			c.reads = append(c.reads, access{b, [1]part{p}})
+			c.reads = append(c.reads, access{b, p})
 		}
 	}
 	c.release()
@@ -272,8 +271,8 @@ func (s *Session) lowerHostAccess(ctx context.Context, b *Buffer, write bool) (*
 		return nil, err
 	}
 	if write {
-		if v := b.tracker.Write(transfer.Host, 0, size, o, &lowering{s, b, o}); v != nil {
-			v.Cut()
+		if w := b.tracker.Write(transfer.Host, 0, size, o, &lowering{s, b, o}); w.Version != nil {
+			w.Version.Cut()
 		}
 	}
 	o.release()

@@ -67,6 +67,7 @@ type op struct {
 	event    devices.Event // while issued; the agent's, like the two below
 	where    *agentQueue
 	notified bool
+	attempt  int           // launches and copies that failed before and were tried again
 	ready    chan struct{} // opHost: closed when issuable
 }
 

@@ -219,6 +219,9 @@ func (pl *planner) candidate(t *task, a *agent, allowed map[string]bool) (*kerne
 	if !allowed[a.info.ID] {
 		return nil, fmt.Sprintf("%s is not among the devices asked for (%s)", a.info.ID, t.selector)
 	}
+	if a.lost.Load() {
+		return nil, fmt.Sprintf("%s is out of use: the device was lost", a.info.ID)
+	}
 	if a.hung.Load() {
 		return nil, fmt.Sprintf("%s is out of use: a kernel exceeded its time limit and still runs", a.info.ID)
 	}

@@ -59,9 +59,10 @@ type Session struct {
 	unnamed int
 	closed  bool
 
-	lastRun atomic.Int64
-	lastOp  atomic.Int64
-	live    sync.WaitGroup // runs
+	recovery recovery
+	lastRun  atomic.Int64
+	lastOp   atomic.Int64
+	live     sync.WaitGroup // runs
 }
 
 // Open probes the drivers and opens the selected devices. A driver without
@@ -203,7 +204,10 @@ func (s *Session) freeBuffer(b *Buffer) error {
 	var errs []error
 	for i, r := range b.replicas {
 		if r != nil {
-			errs = append(errs, s.agents[i].memory.Free(r))
+			err := s.agents[i].memory.Free(r)
+			if !s.agents[i].lost.Load() { // a lost device has nothing to give back
+				errs = append(errs, err)
+			}
 		}
 	}
 	errs = append(errs, hostmem.Free(b.host))

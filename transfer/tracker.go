@@ -50,12 +50,6 @@ type Lowering[O comparable] interface {
 	Reads(p Part[O])
 }
 
-// A Part is a range of bytes with the version it holds.
-type Part[O comparable] struct {
-	Lo, Hi  int64
-	Version *Version[O]
-}
-
 // A Tracker follows the replicas of one buffer, by region. O is the type of an
 // operation; its zero value means none. A Tracker is not safe for concurrent
 // use.
@@ -68,19 +62,21 @@ type Tracker[O comparable] struct {
 	size int64
 	segs []segment[O] // cover [0, size) without gaps, ascending
 
+	seq  uint64 // accesses put in order so far
+	logs map[Node]*memoryLog[O]
+
 	load     int // operations recorded, an upper bound
 	settleAt int
 }
 
 type segment[O comparable] struct {
-	lo, hi   int64
-	valid    NodeSet
-	writer   O         // last operation that wrote the range, zero: none
-	made     []made[O] // what made replicas valid on other nodes since
-	readers  []O       // operations that read the range since, copies included
-	version  *Version[O]
-	physical []held[O] // what each memory holds, valid or not
-	taint    *Taint    // contents undefined, and why
+	lo, hi  int64
+	valid   NodeSet
+	writer  O         // last operation that wrote the range, zero: none
+	made    []made[O] // what made replicas valid on other nodes since
+	readers []O       // operations that read the range since, copies included
+	version *Version[O]
+	taint   *Taint // contents undefined, and why
 }
 
 type made[O comparable] struct {
@@ -95,8 +91,8 @@ const minSettle = 64
 func NewTracker[O comparable](size int64) *Tracker[O] {
 	t := &Tracker[O]{size: size, settleAt: minSettle}
 	if size > 0 {
-		v := &Version[O]{holders: []holder[O]{{node: Host}}}
-		t.segs = []segment[O]{{hi: size, valid: NodeSet(0).With(Host), version: v, physical: []held[O]{{Host, v}}}}
+		v := &Version[O]{tracker: t, holders: []holder[O]{{node: Host, hi: size}}}
+		t.segs = []segment[O]{{hi: size, valid: NodeSet(0).With(Host), version: v}}
 	}
 	return t
 }
@@ -131,6 +127,7 @@ func (t *Tracker[O]) Read(node Node, lo, hi int64, op O, l Lowering[O]) error {
 	if err := t.tainted(lo, hi); err != nil {
 		return err
 	}
+	t.seq++
 	first, last := t.cut(lo, hi)
 	for i := first; i < last; {
 		s := &t.segs[i]
@@ -157,7 +154,7 @@ func (t *Tracker[O]) Read(node Node, lo, hi int64, op O, l Lowering[O]) error {
 		if w := s.ready(node); w != none {
 			l.Wait(w, true)
 		}
-		l.Reads(Part[O]{s.lo, s.hi, s.version})
+		l.Reads(Part[O]{s.lo, s.hi, s.version, t.seq})
 		s.readers = append(s.readers, op)
 	}
 	t.load += last - first
@@ -174,7 +171,7 @@ func (t *Tracker[O]) copyTo(to, from Node, i, j int, l Lowering[O]) {
 		if w := s.ready(from); w != none && !slices.Contains(after, w) {
 			after = append(after, w)
 		}
-		src = append(src, Part[O]{s.lo, s.hi, s.version})
+		src = append(src, Part[O]{s.lo, s.hi, s.version, t.seq})
 	}
 	c := l.Move(Move{From: from, To: to, Lo: t.segs[i].lo, Hi: t.segs[j-1].hi}, after, src)
 	for k := i; k < j; k++ {
@@ -182,7 +179,7 @@ func (t *Tracker[O]) copyTo(to, from Node, i, j int, l Lowering[O]) {
 		s.valid = s.valid.With(to)
 		s.made = append(s.made, made[O]{to, c})
 		s.readers = append(s.readers, c)
-		s.hold(to, s.version, c)
+		t.hold(s.version, to, s.lo, s.hi, c)
 	}
 	t.load += j - i
 }
@@ -211,15 +208,14 @@ func (s *segment[O]) ready(node Node) O {
 
 // Write records that op writes [lo, hi) on node, which becomes the only valid
 // one. An operation that also reads calls Read first. The result is the version
-// that op makes, whose lineage the caller may fill in.
-func (t *Tracker[O]) Write(node Node, lo, hi int64, op O, l Lowering[O]) *Version[O] {
+// that op makes, whose lineage the caller states or cuts.
+func (t *Tracker[O]) Write(node Node, lo, hi int64, op O, l Lowering[O]) Part[O] {
 	if lo >= hi {
-		return nil
+		return Part[O]{}
 	}
+	t.seq++
 	var none O
 	first, last := t.cut(lo, hi)
-	v := &Version[O]{Producer: op}
-	w := segment[O]{lo: lo, hi: hi, valid: NodeSet(0).With(node), writer: op, version: v}
 	for i := first; i < last; i++ {
 		s := &t.segs[i]
 		if s.writer != none && s.writer != op {
@@ -230,22 +226,13 @@ func (t *Tracker[O]) Write(node Node, lo, hi int64, op O, l Lowering[O]) *Versio
 				l.Wait(r, false)
 			}
 		}
-		for _, p := range s.physical {
-			if p.node == node {
-				p.version.overwrite(node, op)
-			} else if last-first == 1 {
-				// Other memories still hold what they held, which may be what
-				// a lost device is recomputed from. Ranges that held different
-				// things before are not followed.
-				w.physical = append(w.physical, p)
-			}
-		}
 	}
-	v.holders = append(v.holders, holder[O]{node: node})
-	w.physical = append(w.physical, held[O]{node, v})
-	t.segs[first] = w
+	v := &Version[O]{Producer: op, tracker: t}
+	t.hold(v, node, lo, hi, op)
+	t.segs[first] = segment[O]{lo: lo, hi: hi, valid: NodeSet(0).With(node), writer: op, version: v}
 	t.segs = slices.Delete(t.segs, first+1, last)
-	return v
+	t.load++
+	return Part[O]{lo, hi, v, t.seq}
 }
 
 // Taint is an undefined range: its writer failed or was cancelled.
@@ -297,6 +284,7 @@ func (t *Tracker[O]) Settle(state func(O) (done bool, err error)) {
 			s.taint = &Taint{s.lo, s.hi, errLost}
 		}
 	}
+	t.settleVersions(state)
 	t.merge()
 	t.load = 0
 	for i := range t.segs {
@@ -317,13 +305,8 @@ func (t *Tracker[O]) Drop(node Node) {
 		s := &t.segs[i]
 		s.valid &^= 1 << node
 		s.made = slices.DeleteFunc(s.made, func(m made[O]) bool { return m.node == node })
-		s.physical = slices.DeleteFunc(s.physical, func(h held[O]) bool {
-			if h.node == node {
-				h.version.release(node)
-			}
-			return h.node == node
-		})
 	}
+	t.Displace(node) // the memory is somebody else's now
 	t.merge()
 }
 
@@ -406,7 +389,6 @@ func (t *Tracker[O]) cutAt(at int64) int {
 	left.hi, right.lo = at, at
 	right.made = slices.Clone(left.made)
 	right.readers = slices.Clone(left.readers)
-	right.physical = slices.Clone(left.physical)
 	t.segs[i] = left
 	t.segs = slices.Insert(t.segs, i+1, right)
 	return i + 1
@@ -420,9 +402,10 @@ func (t *Tracker[O]) merge() {
 	out := t.segs[:1]
 	for _, s := range t.segs[1:] {
 		p := &out[len(out)-1]
-		if p.valid == s.valid && p.writer == s.writer && p.taint == s.taint && t.alike(p, &s) &&
+		if p.valid == s.valid && p.writer == s.writer && p.taint == s.taint && p.alike(&s) &&
 			slices.Equal(p.made, s.made) && slices.Equal(p.readers, s.readers) {
 			p.hi = s.hi
+			p.join(&s)
 			continue
 		}
 		out = append(out, s)

@@ -109,8 +109,10 @@ func (m *machine) step(value int) {
 	want := slices.Clone(m.want[lo:hi])
 	if writes {
 		v := m.tracker.Write(node, lo, hi, o, l)
-		if v != nil {
-			v.Lineage(l.reads)
+		for _, r := range l.reads {
+			if v.Version != nil {
+				v.Version.Lineage(r)
+			}
 		}
 		for i := lo; i < hi; i++ {
 			m.want[i] = value

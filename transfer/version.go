@@ -3,29 +3,59 @@ package transfer
 import "slices"
 
 // A Version is the contents that one operation gave to a range of bytes, or
-// that were there from the beginning. It knows which memories still hold it, so
-// that it can be found again, or recomputed, after a device is lost.
+// that were there from the beginning. It knows which memories hold it, so that
+// it can be found again, or recomputed, after a device is lost.
 type Version[O comparable] struct {
 	Producer O // zero: nothing can recompute it
 	Length   int
 	holders  []holder[O]
+	tracker  *Tracker[O]
 }
 
-// holder is a memory that holds a version until by overwrites it.
+// A Part is a range of bytes with the version it holds, as one operation reads
+// or writes it.
+type Part[O comparable] struct {
+	Lo, Hi  int64
+	Version *Version[O]
+	seq     uint64 // when the operation was put in order
+}
+
+// holder is a memory that has bytes [lo, hi) of a version.
 type holder[O comparable] struct {
-	node Node
-	by   O // zero: nothing lowered so far
+	node   Node
+	lo, hi int64
+	from   O      // what puts them there; zero: they have been there from the beginning
+	seq    uint64 // writes to the memory that come later in order spoil them
+	epoch  uint32 // of the memory; see Displace
 }
 
-// held is what a memory holds of a segment.
-type held[O comparable] struct {
-	node    Node
-	version *Version[O]
+// memoryLog is what was written, or will be, to the buffer's memory on one node.
+type memoryLog[O comparable] struct {
+	writes []logged[O] // in order
+	floor  uint64      // writes up to here are over and have been dropped
+	epoch  uint32
+}
+
+type logged[O comparable] struct {
+	lo, hi int64
+	op     O
+	seq    uint64
 }
 
 // MaxLineage bounds how many operations a lost version may be recomputed
 // through; older ones are let go, so that a long run does not keep its history.
 const MaxLineage = 1024
+
+// Progress tells how far an operation has come.
+type Progress uint8
+
+// The stages of an operation.
+const (
+	Waiting Progress = iota // it has not begun
+	Running                 // it may have begun
+	Done                    // it is over and has done what it should
+	Failed                  // it is over and has not
+)
 
 // Cut forgets how the version was made.
 func (v *Version[O]) Cut() {
@@ -33,80 +63,183 @@ func (v *Version[O]) Cut() {
 	v.Producer = none
 }
 
-// Holders are the memories that hold the version now; started tells whether an
-// operation may have begun to overwrite.
-func (v *Version[O]) Holders(started func(O) bool) NodeSet {
-	var none O
+// Holders are the memories that hold all of p now.
+func (p Part[O]) Holders(progress func(O) Progress) NodeSet {
 	var set NodeSet
-	for _, h := range v.holders {
-		if h.by == none || !started(h.by) {
+	for _, h := range p.Version.holders {
+		if !set.Has(h.node) && p.Version.covers(h.node, p.Lo, p.Hi, progress) {
 			set = set.With(h.node)
 		}
 	}
 	return set
 }
 
-// Hold notes that node holds the version now, by an operation that is over.
-func (v *Version[O]) Hold(node Node) {
-	v.holders = slices.DeleteFunc(v.holders, func(h holder[O]) bool { return h.node == node })
-	v.holders = append(v.holders, holder[O]{node: node})
+// covers reports whether what node holds of the version covers [lo, hi).
+func (v *Version[O]) covers(node Node, lo, hi int64, progress func(O) Progress) bool {
+	var none O
+	for lo < hi {
+		next := lo
+		for i := range v.holders {
+			h := &v.holders[i]
+			if h.node == node && h.lo <= lo && h.hi > next && (h.from == none || progress(h.from) == Done) && v.intact(h, progress) {
+				next = h.hi
+			}
+		}
+		if next == lo {
+			return false
+		}
+		lo = next
+	}
+	return true
 }
 
-// overwrite notes that op will overwrite the version on node, or a part of it.
-func (v *Version[O]) overwrite(node Node, op O) {
-	var none O
-	for i := range v.holders {
-		if h := &v.holders[i]; h.node == node && h.by == none {
-			h.by = op
+// intact reports whether nothing that came later has begun to overwrite h.
+func (v *Version[O]) intact(h *holder[O], progress func(O) Progress) bool {
+	log := v.tracker.logs[h.node]
+	if log == nil {
+		return true
+	}
+	if h.epoch != log.epoch || h.seq < log.floor {
+		return false
+	}
+	for i := len(log.writes) - 1; i >= 0 && log.writes[i].seq > h.seq; i-- {
+		if w := &log.writes[i]; w.lo < h.hi && h.lo < w.hi && progress(w.op) != Waiting {
+			return false
 		}
 	}
+	return true
 }
 
-// kept reports whether some memory holds the version and nothing lowered so far
-// overwrites it.
+// kept reports whether some memory holds the version when everything put in
+// order so far is over.
 func (v *Version[O]) kept() bool {
-	var none O
-	return slices.ContainsFunc(v.holders, func(h holder[O]) bool { return h.by == none })
+	for i := range v.holders {
+		if v.intact(&v.holders[i], func(O) Progress { return Done }) {
+			return true
+		}
+	}
+	return false
 }
 
 // Lineage decides how long the history of a new version is, from what its
 // producer reads, and cuts it where nothing could be recomputed from it anyway.
-func (v *Version[O]) Lineage(reads []Part[O]) {
+func (v *Version[O]) Lineage(r Part[O]) {
 	var none O
-	for _, r := range reads {
-		if r.Version == nil || r.Version == v {
-			continue
-		}
-		if !r.Version.kept() && r.Version.Producer == none {
-			v.Cut()
-			return
-		}
-		v.Length = max(v.Length, r.Version.Length+1)
+	if r.Version == v || v.Producer == none {
+		return
 	}
+	if r.Version.Producer == none && !r.Version.kept() {
+		v.Cut()
+		return
+	}
+	v.Length = max(v.Length, r.Version.Length+1)
 	if v.Length > MaxLineage {
 		v.Length = 0
 		v.Cut()
 	}
 }
 
-// hold notes that op copies version to node.
-func (s *segment[O]) hold(node Node, v *Version[O], op O) {
-	for i := range s.physical {
-		if s.physical[i].node == node {
-			s.physical[i].version.overwrite(node, op)
-			s.physical = slices.Delete(s.physical, i, i+1)
-			break
+// hold notes that op puts bytes [lo, hi) of v on node.
+func (t *Tracker[O]) hold(v *Version[O], node Node, lo, hi int64, op O) {
+	log := t.log(node)
+	log.writes = append(log.writes, logged[O]{lo, hi, op, t.seq})
+	v.add(holder[O]{node: node, lo: lo, hi: hi, from: op, seq: t.seq, epoch: log.epoch})
+}
+
+func (v *Version[O]) add(h holder[O]) {
+	v.holders = slices.DeleteFunc(v.holders, func(o holder[O]) bool { return o.node == h.node && h.lo <= o.lo && o.hi <= h.hi })
+	v.holders = append(v.holders, h)
+}
+
+func (t *Tracker[O]) log(node Node) *memoryLog[O] {
+	if t.logs == nil {
+		t.logs = map[Node]*memoryLog[O]{}
+	}
+	log := t.logs[node]
+	if log == nil {
+		log = &memoryLog[O]{}
+		t.logs[node] = log
+	}
+	return log
+}
+
+// Displace notes that node's memory of the buffer is about to be written out of
+// turn, to put a version where a lost device would have needed it. What the
+// memory held or was to hold is not counted on any more.
+func (t *Tracker[O]) Displace(node Node) { t.log(node).epoch++ }
+
+// Restore notes that node holds p now, after Displace or because an operation
+// was run there instead of on a lost device.
+func (t *Tracker[O]) Restore(p Part[O], node Node) {
+	p.Version.add(holder[O]{node: node, lo: p.Lo, hi: p.Hi, seq: p.seq, epoch: t.log(node).epoch})
+	for i := range t.segs {
+		s := &t.segs[i]
+		if s.version == p.Version && s.lo >= p.Lo && s.hi <= p.Hi {
+			s.valid = s.valid.With(node)
+			s.made = slices.DeleteFunc(s.made, func(m made[O]) bool { return m.node == node })
 		}
 	}
-	v.holders = append(slices.DeleteFunc(v.holders, func(h holder[O]) bool { return h.node == node }), holder[O]{node: node})
-	s.physical = append(s.physical, held[O]{node, v})
+}
+
+// settleVersions forgets operations that are over.
+func (t *Tracker[O]) settleVersions(state func(O) (bool, error)) {
+	var none O
+	for i := range t.segs {
+		v := t.segs[i].version
+		v.holders = slices.DeleteFunc(v.holders, func(h holder[O]) bool {
+			if h.from == none {
+				return false
+			}
+			done, err := state(h.from)
+			return done && err != nil
+		})
+		for k := range v.holders {
+			if h := &v.holders[k]; h.from != none {
+				if done, _ := state(h.from); done {
+					h.from = none
+				}
+			}
+		}
+	}
+	for node, log := range t.logs {
+		over := 0
+		for over < len(log.writes) {
+			if done, _ := state(log.writes[over].op); !done {
+				break
+			}
+			over++
+		}
+		if over == 0 {
+			continue
+		}
+		floor := log.writes[over-1].seq
+		// What is current now stays current without the dropped writes.
+		for i := range t.segs {
+			v := t.segs[i].version
+			for k := range v.holders {
+				if h := &v.holders[k]; h.node == node && h.seq < floor && v.intact(h, func(O) Progress { return Done }) {
+					h.seq = floor
+				}
+			}
+		}
+		log.floor = floor
+		log.writes = slices.Delete(log.writes, 0, over)
+	}
 }
 
 // alike reports whether two settled segments need not be told apart for their
 // versions' sake: the histories of both are over.
-func (t *Tracker[O]) alike(a, b *segment[O]) bool {
+func (a *segment[O]) alike(b *segment[O]) bool {
 	var none O
 	return a.version == b.version || (a.version.Producer == none && b.version.Producer == none)
+}
+
+// join makes a's version that of both.
+func (a *segment[O]) join(b *segment[O]) {
+	if a.version != b.version {
+		a.version.holders = append(a.version.holders, b.version.holders...)
+		b.version.holders = nil
+	}
 }
 
 // EndRun cuts the histories that end in operations that are over, so that they
@@ -114,18 +247,11 @@ func (t *Tracker[O]) alike(a, b *segment[O]) bool {
 func (t *Tracker[O]) EndRun(over func(O) bool) {
 	var none O
 	for i := range t.segs {
-		s := &t.segs[i]
-		if s.version.Producer != none && over(s.version.Producer) {
-			s.version.Cut()
-			s.version.Length = 0
+		v := t.segs[i].version
+		if v.Producer != none && over(v.Producer) {
+			v.Cut()
+			v.Length = 0
 		}
-		// Only what is valid is worth remembering.
-		s.physical = slices.DeleteFunc(s.physical, func(h held[O]) bool { return h.version != s.version })
 	}
 	t.merge()
-}
-
-// release notes that node's memory was given to something else.
-func (v *Version[O]) release(node Node) {
-	v.holders = slices.DeleteFunc(v.holders, func(h holder[O]) bool { return h.node == node })
 }
