@@ -154,6 +154,9 @@ func (st *state) place(t int) (Placement, error) {
 		} else if finish = st.eft(t, d, ready); finish == never {
 			continue
 		}
+		if st.shy[t*st.nd+d] {
+			continue
+		}
 		finish += st.home(t, st.node[d])
 		switch {
 		case finish < bestAt || best < 0:
@@ -176,7 +179,7 @@ func (st *state) place(t int) (Placement, error) {
 	} else {
 		pl.Shares = []Share{st.put(t, best, ready)}
 		if st.explain {
-			pl.Reason = reason(st.Devices[best].ID, bestAt, second)
+			pl.Reason = reason(st.Devices[best].ID, bestAt, second) + st.doubted(t)
 		}
 	}
 	pl.Start, pl.Finish = bounds(pl.Shares)

@@ -146,7 +146,7 @@ func (f *search) earliest(t int, ready time.Duration, oct []float64) int {
 	best, at := -1, 0.0
 	for d := range f.nd {
 		finish := f.eft(t, d, ready)
-		if finish == never {
+		if finish == never || f.shy[t*f.nd+d] {
 			continue
 		}
 		cost := float64(finish)

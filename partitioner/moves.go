@@ -68,7 +68,7 @@ func (f *search) change(sol *solution) bool {
 	default:
 		ok := f.moveDevice(sol, t)
 		for _, q := range f.pred[t] {
-			if sol.choice[t] >= 0 && f.run[q*f.nd+sol.choice[t]] >= 0 && f.rng.IntN(2) == 0 {
+			if sol.choice[t] >= 0 && f.run[q*f.nd+sol.choice[t]] >= 0 && !f.shy[q*f.nd+sol.choice[t]] && f.rng.IntN(2) == 0 {
 				sol.choice[q] = sol.choice[t]
 			}
 		}
@@ -83,7 +83,7 @@ func (f *search) moveDevice(sol *solution, t int) bool {
 	}
 	for range 4 {
 		d := f.rng.IntN(f.nd)
-		if d != sol.choice[t] && f.run[t*f.nd+d] >= 0 {
+		if d != sol.choice[t] && f.run[t*f.nd+d] >= 0 && !f.shy[t*f.nd+d] {
 			sol.choice[t] = d
 			return true
 		}

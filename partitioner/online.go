@@ -176,6 +176,7 @@ func (o *Online) slot(t Task) int {
 	st.run = append(st.run, make([]time.Duration, st.nd)...)
 	st.refused = append(st.refused, make([]string, st.nd)...)
 	st.parts = append(st.parts, make([]bool, st.nd)...)
+	st.shy = append(st.shy, make([]bool, st.nd)...)
 	st.cheapest = append(st.cheapest, 0)
 	st.pred = append(st.pred, nil)
 	st.succ = append(st.succ, nil)

@@ -23,6 +23,7 @@ type setup struct {
 	run       []time.Duration // [task·nd + device] launch and run; -1: refused
 	refused   []string        // why, same index
 	parts     []bool          // a part may run there, same index; also where the whole does not fit
+	shy       []bool          // too little is known to run the whole there: a part comes first
 	cheapest  []time.Duration // by task, shortest run
 	pred      [][]int
 	succ      [][]edge
@@ -138,6 +139,7 @@ func (s *setup) checkTasks() error {
 	s.run = make([]time.Duration, len(s.Tasks)*s.nd)
 	s.refused = make([]string, len(s.run))
 	s.parts = make([]bool, len(s.run))
+	s.shy = make([]bool, len(s.run))
 	s.cheapest = make([]time.Duration, len(s.Tasks))
 	s.short = make([]time.Duration, s.resources)
 	for r := range s.short {
@@ -191,6 +193,7 @@ func (s *setup) checkTask(i int) error {
 		r := s.resource[d]
 		s.short[r] = min(s.short[r], s.run[k])
 	}
+	s.doubt(i)
 	if s.cheapest[i] == never {
 		if !divisible {
 			return s.noDevice(i)

@@ -79,7 +79,7 @@ func (st *state) divide(t int, ready, single time.Duration) (shares []Share, ok 
 	for i, d := range faces {
 		ask[i] = st.ask(t, d, ready)
 	}
-	st.hold(t, faces, ask)
+	held := st.hold(t, faces, ask)
 	best := never
 	try := func(parts []int) {
 		sh := st.cut(parts, faces)
@@ -94,46 +94,14 @@ func (st *state) divide(t int, ready, single time.Duration) (shares []Share, ok 
 	if parts := st.likeInput(t, faces); parts != nil {
 		try(parts)
 	}
-	if best == never || single != never && float64(best) > float64(single)-splitGain*float64(single-ready) {
+	gain := splitGain
+	if held {
+		gain = -splitGain // measuring a device is worth a little
+	}
+	if best == never || single != never && float64(best) > float64(single)-gain*float64(single-ready) {
 		return nil, false
 	}
 	return shares, true
-}
-
-// firstPart is the part of a task that a device gets whose speed was only
-// guessed: enough to measure it, little enough to bear if the guess is wrong.
-const firstPart = 64
-
-// unsure reports whether an estimate is no more than a guess.
-func (e *Estimate) unsure() bool { return e.Run > 0 && float64(e.Spread) >= 0.9*float64(e.Run) }
-
-// hold keeps what devices of guessed speed get small. One device is taken at
-// its word: the fastest that was measured, else the fastest; so are its twins,
-// for which the same guess was made: if it is wrong, it is wrong for all.
-func (st *state) hold(t int, faces []int, ask []ShareDevice) {
-	task := &st.Tasks[t]
-	lead := -1
-	for _, d := range faces {
-		if lead < 0 {
-			lead = d
-			continue
-		}
-		a, b := &task.Cost[d], &task.Cost[lead]
-		if a.unsure() != b.unsure() && b.unsure() || a.unsure() == b.unsure() && a.Run < b.Run {
-			lead = d
-		}
-	}
-	for i, d := range faces {
-		e := &task.Cost[d]
-		twin := task.Cost[lead].unsure() && math.Abs(float64(e.Run-task.Cost[lead].Run)) <= 0.01*float64(e.Run)
-		if d == lead || !e.unsure() || twin {
-			continue
-		}
-		most := max(task.Split.Items/firstPart, task.Split.Grain, 1)
-		if ask[i].Most == 0 || ask[i].Most > most {
-			ask[i].Most = most
-		}
-	}
 }
 
 // allowed takes the shares away from devices that cannot run t.
