@@ -33,6 +33,7 @@ type agent struct {
 	ready []*op // issuable, in order
 	done  []*op // whose Complete has been called
 	look  []*op // that another device now waits for
+	again bool  // recovery has ended an op that held ones may wait for
 	stop  bool
 	wake  chan struct{} // holds a token while there is something to do
 
@@ -126,10 +127,22 @@ func (a *agent) completed(o *op) { a.note(&a.done, o) }
 // for it.
 func (a *agent) watch(o *op) { a.note(&a.look, o) }
 
+// retry has the agent look again at ops that it could not issue.
+func (a *agent) retry() {
+	a.mu.Lock()
+	a.again = true
+	a.mu.Unlock()
+	a.rouse()
+}
+
 func (a *agent) note(list *[]*op, o *op) {
 	a.mu.Lock()
 	*list = append(*list, o)
 	a.mu.Unlock()
+	a.rouse()
+}
+
+func (a *agent) rouse() {
 	select {
 	case a.wake <- struct{}{}:
 	default:
@@ -146,9 +159,10 @@ func (a *agent) loop() {
 		ready, a.ready = append(ready, a.ready...), a.ready[:0]
 		done, a.done = append(done, a.done...), a.done[:0]
 		look, a.look = append(look, a.look...), a.look[:0]
-		stop := a.stop
+		stop, again := a.stop, a.again
+		a.again = false
 		a.mu.Unlock()
-		idle := len(ready)+len(done)+len(look) == 0
+		idle := len(ready)+len(done)+len(look) == 0 && !again
 		if idle && stop {
 			return
 		}
@@ -437,10 +451,7 @@ func (a *agent) close() error {
 	a.mu.Lock()
 	a.stop = true
 	a.mu.Unlock()
-	select {
-	case a.wake <- struct{}{}:
-	default:
-	}
+	a.rouse()
 	<-a.exited
 	err := errors.Join(a.closeQueues(), a.device.Close())
 	if a.lost.Load() { // known already, and nothing can be done about it

@@ -22,6 +22,7 @@ type Plan struct {
 	graph   *Graph
 	order   []int // topological, as lowering follows it
 	placed  []placement
+	lost    []int // agents that were lost while compiling
 	// Predicted is the makespan that the cost model expects.
 	Predicted time.Duration
 	// Problem and Schedule are what the partitioner was asked and what it
@@ -424,6 +425,11 @@ func (p *Plan) compile(ctx context.Context) error {
 		})
 	}
 	_ = group.Wait() // the functions report through errs
+	for i, n := range order {
+		if errors.Is(errs[i], devices.ErrDeviceLost) {
+			p.lost = append(p.lost, n.agent)
+		}
+	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}

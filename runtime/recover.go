@@ -195,6 +195,7 @@ func (s *Session) conclude(o *op, a *agent, err error, t devices.Times) {
 	}
 	s.report(o, a, err, t, "recovery")
 	o.finish(err)
+	o.agent.retry()
 	if o.run != nil {
 		o.run.opDone()
 	}

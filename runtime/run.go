@@ -48,11 +48,31 @@ type Run struct {
 // it ends, the run is cancelled. The same graph may be submitted again at any
 // time; runs that share buffers follow each other in the order of Submit.
 func (s *Session) Submit(ctx context.Context, g *Graph) (*Run, error) {
-	p, err := s.Plan(ctx, g)
-	if err != nil {
-		return nil, err
+	for {
+		p, err := s.Plan(ctx, g)
+		if err != nil {
+			return nil, err
+		}
+		r, err := s.Start(ctx, p)
+		if err != nil && s.dropLost(p, err) {
+			continue // plan again for the devices that are left
+		}
+		return r, err
 	}
-	return s.Start(ctx, p)
+}
+
+// dropLost takes devices out of use that were lost while compiling, and reports
+// whether there were any.
+func (s *Session) dropLost(p *Plan, err error) bool {
+	dropped := false
+	for _, e := range p.lost {
+		a := s.agents[e]
+		if a.lost.CompareAndSwap(false, true) {
+			dropped = true
+			s.faulted(&op{task: -1}, a, err, "took the device out of use; its work goes elsewhere")
+		}
+	}
+	return dropped
 }
 
 // Start is Submit for a graph that has been planned.
