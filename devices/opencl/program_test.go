@@ -182,9 +182,12 @@ func TestCompileCanceled(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		go cancel()
 		p, err := d.Compile(ctx, &devices.Source{Name: "k.cl", Language: devices.LangOpenCL, Text: fmt.Appendf(nil, "__kernel void k(__global int *x) { x[0] = %d; }", i)})
-		if err == nil {
-			err = p.Close()
-		} else if !errors.Is(err, context.Canceled) {
+		switch {
+		case err == nil:
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+		case !errors.Is(err, context.Canceled):
 			t.Errorf("got %v", err)
 		}
 		cancel()

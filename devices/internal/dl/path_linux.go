@@ -11,7 +11,7 @@ const infoLinkMap = 2
 
 // linkMap is the public head of struct link_map in link.h.
 type linkMap struct {
-	base uintptr
+	_    uintptr // where it was loaded
 	name uintptr
 }
 
