@@ -145,12 +145,13 @@ func (u *unit) kernel(f *function, src *devices.Source) (*kernels.Kernel, error)
 	if err != nil {
 		return nil, err
 	}
-	decls, names := u.closure(f)
+	decls := u.closure(f)
 	k := &kernels.Kernel{Name: f.name, Params: params, Variants: []kernels.Variant{{
-		Language: devices.LangOpenCL, Source: src, Entry: f.name, Needs: u.needs(f, decls),
+		Language: devices.LangOpenCL, Source: src, Entry: f.name, Needs: u.needs(decls),
 		FixedLocal: f.attrs.local, StaticLocal: staticLocal(decls),
 	}}}
-	if why := u.hangsOnDevice(decls, names); why != "" {
+	u.trim(&k.Variants[0], decls)
+	if why := u.hangsOnDevice(decls); why != "" {
 		k.NoSplit = why
 		return k, nil
 	}

@@ -249,6 +249,7 @@ func (x *expander) args(m *macro) (args [][]token, closed bool) {
 			return nil, false
 		}
 		x.p.spend(t.pos, 1)
+		t.at = 0
 		switch {
 		case t.is("(") || t.is("[") || t.is("{"):
 			if t.is("(") {
@@ -326,8 +327,7 @@ func (x *expander) substitute(m *macro, args [][]token, t token) []token {
 		case n >= 0:
 			part = arg(n)
 		default:
-			b.pos = x.at
-			b.from = m
+			b.pos, b.from, b.at = x.at, m, 0
 			part = []token{b}
 		}
 		x.p.spend(t.pos, len(part))

@@ -9,12 +9,11 @@ import (
 	"github.com/tandemrun/tandem/kernels"
 )
 
-// closure are the declarations that a kernel depends on, itself first, and
-// every name they mention.
-func (u *unit) closure(f *function) (list []*decl, names map[string]bool) {
-	names = map[string]bool{}
+// closure are the declarations that a kernel depends on, itself first.
+func (u *unit) closure(f *function) []*decl {
+	names := map[string]bool{}
 	seen := map[*decl]bool{f.decl: true}
-	list = append(list, f.decl)
+	list := []*decl{f.decl}
 	for _, d := range u.decls[f.name] {
 		if !seen[d] {
 			seen[d] = true
@@ -35,7 +34,7 @@ func (u *unit) closure(f *function) (list []*decl, names map[string]bool) {
 			}
 		}
 	}
-	return list, names
+	return list
 }
 
 // doubles are names of the language that stand for a double.
@@ -64,8 +63,8 @@ func typed(name, base string) bool {
 	return rest == "" || strings.HasPrefix(rest, "_sat") || strings.HasPrefix(rest, "_rt")
 }
 
-// needs finds what a kernel cannot do without, in itself and in what it uses.
-func (u *unit) needs(f *function, list []*decl) kernels.Needs {
+// needs finds what a kernel cannot do without, list being what it consists of.
+func (u *unit) needs(list []*decl) kernels.Needs {
 	var n kernels.Needs
 	for _, d := range list {
 		toks := u.toks[d.from:d.to]

@@ -122,3 +122,38 @@ kernel void f(global int *x) { x[0] = 1; }`)
 		t.Errorf("extensions %q, want %q", got, want)
 	}
 }
+
+// TestTrim holds that a float kernel does not need double precision because
+// its file holds a double one.
+func TestTrim(t *testing.T) {
+	const text = `typedef double real;
+constant real half_ = 0.5;
+real helper(real x) { return x; }
+kernel void d(global real *x) {
+  x[0] = helper(1.0); }
+float g(float a) { return a * 2.0f; }
+kernel void f(global float *x) { x[0] = g(x[0]); } kernel void h(global half *x) { x[0] = x[1]; }
+`
+	list, err := Parse("k.cl", []byte(text), Options{Defines: []Define{{"A", ""}}})
+	if err != nil || len(list) != 3 {
+		t.Fatal(err, len(list))
+	}
+	blank := strings.Repeat
+	want := map[string]string{
+		"d": text[:strings.Index(text, "kernel void h")] + blank(" ", len("kernel void h(global half *x) { x[0] = x[1]; }")) + "\n",
+		"f": blank(" ", 20) + "\n" + blank(" ", 26) + "\n" + blank(" ", 33) + "\n" + blank(" ", 31) + "\n" + blank(" ", 23) + "\n" +
+			"float g(float a) { return a * 2.0f; }\nkernel void f(global float *x) { x[0] = g(x[0]); } " + blank(" ", 46) + "\n",
+		"h": blank(" ", 20) + "\n" + blank(" ", 26) + "\n" + blank(" ", 33) + "\n" + blank(" ", 31) + "\n" + blank(" ", 23) + "\n" + text[strings.Index(text, "float g"):],
+	}
+	for _, k := range list {
+		if got := string(k.Variants[0].Source.Text); got != "#define A 1\n#line 1 \"k.cl\"\n"+want[k.Name] {
+			t.Errorf("%s:\n%s\nwant\n%s", k.Name, got, want[k.Name])
+		}
+	}
+	// A kernel that a macro makes cannot be cut out.
+	made := "#define MAKE(T) kernel void f_##T(global T *x) { x[0] = 1; }\nMAKE(float)\nMAKE(double)\n"
+	list, err = Parse("k.cl", []byte(made), Options{})
+	if err != nil || !strings.HasSuffix(string(list[0].Variants[0].Source.Text), made) {
+		t.Errorf("%v: %s", err, list[0].Variants[0].Source.Text)
+	}
+}

@@ -38,6 +38,7 @@ func (p *parser) external() {
 		return
 	}
 	d := &decl{from: from}
+	p.u.all = append(p.u.all, d)
 	defer catch(func(e *Error) {
 		kernel := false
 		for _, t := range p.toks[from:min(p.i+1, len(p.toks))] {
@@ -55,7 +56,7 @@ func (p *parser) external() {
 				break
 			}
 			if t.kind == tokIdent && !reserved[t.text] {
-				p.u.decls[t.text] = append(p.u.decls[t.text], d)
+				p.u.decls[t.text], d.names = append(p.u.decls[t.text], d), append(d.names, t.text)
 				if p.types[1][t.text] == nil && p.u.funcs[t.text] == nil {
 					p.u.funcs[t.text] = &function{name: t.text, decl: d, opaque: e.Msg, where: e.Pos, defined: true}
 				}
@@ -63,7 +64,7 @@ func (p *parser) external() {
 		}
 	})
 	s := p.specifiers()
-	declare := func(name string) { p.u.decls[name] = append(p.u.decls[name], d) }
+	declare := func(name string) { p.u.decls[name], d.names = append(p.u.decls[name], d), append(d.names, name) }
 	for _, n := range s.names {
 		declare(n)
 	}
@@ -175,7 +176,9 @@ func (p *parser) function(s *specifiers, dc declared, d *decl, first bool) (done
 	}
 	d.fn, f.decl = f, d
 	f.pos, f.params, f.ret, f.defined = dc.pos, dc.params, dc.typ.elem, true
-	if f.kernel {
+	if f.kernel && len(p.u.order) >= maxKernels {
+		p.u.faults.add(dc.pos, "kernel %s is beyond the %d that a source may have", f.name, maxKernels)
+	} else if f.kernel {
 		p.u.order = append(p.u.order, f)
 	}
 	p.body(f)

@@ -21,67 +21,81 @@ func deviceName(name string) bool {
 	return len(name) > 1 && name[0] == '_' && name[1] >= 'A' && name[1] <= 'Z'
 }
 
-// hangsOnDevice finds whether a kernel hangs on what a device's compiler defines;
-// the reason is empty if it does not.
-func (u *unit) hangsOnDevice(list []*decl, names map[string]bool) string {
-	p := u.prep
-	tainted := map[string]*group{} // names that mean one thing here and another there
-	bad := map[*group]string{}
+// taint is what hangs on what a device's compiler defines.
+type taint struct {
+	groups []*group          // conditionals
+	why    map[*group]string // the name that each hangs on
+	names  map[string]*group // that mean one thing here and another there
+}
+
+// hangs finds it. Names that a tainted conditional defines or declares taint
+// the conditionals that ask for them.
+func (p *prep) hangs() *taint {
+	t := &taint{why: map[*group]string{}, names: map[string]*group{}}
 	for changed := true; changed; {
 		changed = false
 		for _, g := range p.groups {
-			if bad[g] != "" {
+			if t.why[g] != "" {
 				continue
 			}
-			why := ""
-			if g.up != nil && bad[g.up] != "" {
-				why = bad[g.up]
-			}
+			why := t.why[g.up]
 			for _, name := range g.deps {
-				// defined, __OPENCL_VERSION__ says only that this is OpenCL C.
-				if why == "" && (tainted[name] != nil || !p.own[name] && deviceName(name) && !g.asksOnly(name)) {
+				if why == "" && (t.names[name] != nil || !p.own[name] && deviceName(name) && !g.asksOnly(name)) {
 					why = name
 				}
 			}
 			if why == "" {
 				continue
 			}
-			bad[g], changed = why, true
+			t.why[g], changed = why, true
+			t.groups = append(t.groups, g)
 			for name := range g.names {
-				tainted[name] = g
+				t.names[name] = g
 			}
 		}
 	}
-	because := func(g *group) string {
-		return fmt.Sprintf("it depends on what the device's compiler defines (%s, %s)", bad[g], g.pos)
+	return t
+}
+
+func (t *taint) because(g *group) string {
+	return fmt.Sprintf("it depends on what the device's compiler defines (%s, %s)", t.why[g], g.pos)
+}
+
+// hangsOnDevice finds whether a kernel hangs on what a device's compiler
+// defines; the reason is empty if it does not.
+func (u *unit) hangsOnDevice(list []*decl) string {
+	if u.device == nil {
+		u.device = u.prep.hangs()
 	}
-	for _, g := range p.groups {
-		if bad[g] == "" {
-			continue
-		}
+	t := u.device
+	for _, g := range t.groups {
 		if g.unbalanced {
-			return because(g)
+			return t.because(g)
 		}
 		for _, d := range list {
 			if g.to > d.from && g.from > d.from && g.from < d.to || g.from <= d.from && g.to >= d.to {
-				return because(g)
+				return t.because(g)
 			}
 		}
 	}
-	for name := range names {
-		if g := tainted[name]; g != nil {
-			return because(g)
+	for _, d := range list {
+		for _, tok := range u.toks[d.from:d.to] {
+			if g := t.names[tok.text]; g != nil && tok.kind == tokIdent {
+				return t.because(g)
+			}
 		}
 	}
-	for _, use := range p.uses {
+	for _, use := range u.prep.uses {
+		g, own := t.names[use.name], !u.prep.own[use.name] && deviceName(use.name)
+		if g == nil && !own {
+			continue
+		}
 		for _, d := range list {
-			if use.at < d.from || use.at >= d.to {
-				continue
-			}
-			if g := tainted[use.name]; g != nil {
-				return because(g)
-			}
-			if !p.own[use.name] && deviceName(use.name) {
+			switch {
+			case use.at < d.from || use.at >= d.to:
+			case g != nil:
+				return t.because(g)
+			default:
 				return fmt.Sprintf("it depends on what the device's compiler defines (%s)", use.name)
 			}
 		}

@@ -141,6 +141,7 @@ func (p *prep) run(r *reader, toks []token) {
 	copy(in, p.pending)
 	for _, t := range toks {
 		t.pos = r.at(t)
+		t.at = p.text.Len() + t.end - r.done
 		in = append(in, t)
 	}
 	p.pending = nil

@@ -21,6 +21,7 @@ const (
 	maxWork       = 1 << 20 // tokens that macros may expand to
 	maxNesting    = 256     // of conditionals
 	maxArgNesting = 64      // of macro calls in macro arguments
+	maxKernels    = 1000
 )
 
 // file is a source file, read once and cut into tokens once.

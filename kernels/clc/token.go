@@ -29,6 +29,7 @@ type token struct {
 	text     string
 	pos      kernels.Pos
 	off, end int    // bytes of the file it was read from
+	at       int    // byte of the self-contained text, behind it; 0: it comes out of a macro
 	from     *macro // whose body it comes from
 }
 

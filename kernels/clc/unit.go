@@ -11,18 +11,22 @@ type unit struct {
 	set     *settings
 	toks    []token
 	decls   map[string][]*decl // by the names they declare
+	all     []*decl
 	funcs   map[string]*function
 	order   []*function          // kernels, in order of definition
 	globals map[string]*variable // of program scope
 	enums   map[string]int64
 	faults  faults
+	device  *taint // what hangs on the device, once asked for
 }
 
 // decl is a declaration of program scope.
 type decl struct {
-	from, to int // its tokens
+	from, to int      // its tokens
+	names    []string // what it declares
 	fn       *function
-	global   bool // a variable in global memory
+	global   bool           // a variable in global memory
+	needs    *kernels.Needs // of this one alone, once asked for
 }
 
 // function is a function of the source.
