@@ -422,3 +422,44 @@ func TestLongChain(t *testing.T) {
 		t.Errorf("%d launches ran, want %d", got, length)
 	}
 }
+
+// TestLongWaitList waits for more events than one call of the library takes.
+func TestLongWaitList(t *testing.T) {
+	d := open(t, 0)
+	q, q2 := newQueue(t, d), newQueue(t, d)
+	k := kernelOf(t, compile(t, d, "__kernel void k(__global int *x, int i) { x[i] = 1; }"), "k")
+	const n = 2*maxWait + 50
+	x, y := alloc(t, d, 4*n), alloc(t, d, 4*n)
+	upload(t, q, x, make([]byte, 4*n))
+	gate, set, err := d.userEvent() // so that none has finished when the list is handed over
+	if err != nil {
+		t.Fatal(err)
+	}
+	gate.q = q
+	wait := []devices.Event{gate}
+	l := &devices.Launch{Kernel: k, Range: devices.NDRange{Dims: 1, Size: [3]int{1}}}
+	for i := range n {
+		l.Args = []devices.Arg{{Buffer: x}, i32(int32(i))}
+		wait = append(wait, enqueue(t, q, l, gate))
+	}
+	e, err := q2.Copy(&devices.Copy{Kind: devices.DeviceToDevice, Src: x, Dst: y, Size: 4 * n}, wait)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done, _ := e.Done(); done {
+		t.Error("done before what it waits for")
+	}
+	if code := set(statusComplete); code != success {
+		t.Fatal(symbol(code))
+	}
+	if err := devices.Wait(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	e.Release()
+	gate.Release()
+	for i, v := range ints(download(t, q2, y)) {
+		if v != 1 {
+			t.Fatalf("the copy found cell %d unwritten", i)
+		}
+	}
+}
