@@ -284,6 +284,9 @@ func (a *agent) issue(o *op) bool {
 	if q == nil {
 		return false
 	}
+	o.mu.Lock()
+	o.begun = true
+	o.mu.Unlock()
 	var err error
 	var ev devices.Event
 	if o.kind == opLaunch {

@@ -73,18 +73,12 @@ func randomGraph(rng *rand.Rand, bufs []*tandem.Slice[int32], model [][]int32, t
 		var task tandem.Task
 		if rng.IntN(4) == 0 || a == b {
 			v := int32(rng.IntN(100))
-			if Debug {
-				println("task", ti, "set", a, v)
-			}
 			task = g.Add(set, bufs[a], v)
 			for i := range model[a] {
 				model[a][i] = v
 			}
 		} else {
 			task = g.Add(add, bufs[a], bufs[b])
-			if Debug {
-				println("task", ti, "add", a, "to", b)
-			}
 			for i := range model[b] {
 				model[b][i] += model[a][i]
 			}

@@ -105,16 +105,11 @@ func TestFaultRandom(t *testing.T) {
 		case 3:
 			plan.Rules = []fault.Rule{{Nth: 4 + rng.IntN(40), Later: rng.IntN(2) == 0, Err: []error{devices.ErrOutOfMemory, devices.ErrInvalid}[rng.IntN(2)]}}
 		}
-		struck := false
-		plan.Report = func(fault.Injection) { struck = true }
-		var seen atomic.Int64
+		var struck atomic.Bool
+		plan.Report = func(fault.Injection) { struck.Store(true) }
 		s, err := tandem.Open(t.Context(), tandem.Config{
-			Drivers: []devices.Driver{cpu.Driver{Workers: 1}, faulty{discrete{Driver: cpu.Driver{Workers: 1}, n: 2}, map[int]fault.Plan{rng.IntN(2): plan}}},
-			Observer: tandem.Observer{Faulted: func(tandem.FaultEvent) { seen.Add(1) }},
-				t.Logf("%d launch %d %v task %d %s part %d/%d on %s %s %v+%v %v", n, e.Op, e.After, e.Task, e.Kernel, e.Part, e.Parts, e.Device, e.Queue, e.Range.Offset[0], e.Range.Size[0], e.Err)
-			}, Copied: func(e tandem.CopyEvent) {
-				t.Logf("%d copy %d %v task %d %s [%d +%d] %s->%s on %s %v", n, e.Op, e.After, e.Task, e.Buffer, e.Offset, e.Bytes, e.From, e.To, e.Queue, e.Err)
-			}},
+			Drivers: []devices.Driver{cpu.Driver{Workers: 1},
+				faulty{discrete{Driver: cpu.Driver{Workers: 1}, n: 2}, map[int]fault.Plan{rng.IntN(2): plan}}},
 		})
 		if err != nil {
 			if !typed(err) {
@@ -162,7 +157,7 @@ func TestFaultRandom(t *testing.T) {
 		default:
 			failed++
 		}
-		if struck {
+		if struck.Load() {
 			injected++
 		}
 		_ = s.Close() // a device that failed may have something to say

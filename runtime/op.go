@@ -38,6 +38,7 @@ type op struct {
 	pending atomic.Int32
 
 	mu       sync.Mutex
+	begun    bool // it has been handed to a device, or is about to be
 	issued   bool
 	finished bool
 	err      error // valid when finished
@@ -190,7 +191,7 @@ func (o *op) finish(err error) {
 	o.finished = true
 	o.err = err
 	succs := o.succs
-	o.succs, o.native, o.event, o.where = nil, nil, nil, nil
+	o.succs, o.native = nil, nil
 	o.mu.Unlock()
 	for _, s := range succs {
 		if err != nil && s.flow {

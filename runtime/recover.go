@@ -267,7 +267,7 @@ func (o *op) progress() transfer.Progress {
 		return transfer.Failed
 	case o.finished:
 		return transfer.Done
-	case o.issued:
+	case o.begun:
 		return transfer.Running
 	}
 	return transfer.Waiting
@@ -405,19 +405,23 @@ func (j *rescue) fetch(b *Buffer, p part) ([]byte, error) {
 	}
 	for set := p.Holders((*op).progress); set != 0; set &= set - 1 {
 		n := set.First()
-		if n == transfer.Host {
-			return b.host[p.Lo:p.Hi], nil
-		}
 		a := j.alive(n)
-		if a == nil || b.replicas[a.index] == nil {
+		if n != transfer.Host && (a == nil || b.replicas[a.index] == nil) {
 			continue
 		}
 		mem, err := hostmem.Alloc(p.Hi - p.Lo)
 		if err != nil {
 			return nil, err
 		}
-		c := devices.Copy{Kind: devices.DeviceToHost, Src: b.replicas[a.index].Buffer, SrcOffset: p.Lo, Host: mem, Size: p.Hi - p.Lo}
-		if err := j.copy(a, &c); err != nil || !p.Holders((*op).progress).Has(n) {
+		if a == nil {
+			copy(mem, b.host[p.Lo:p.Hi])
+		} else {
+			c := devices.Copy{Kind: devices.DeviceToHost, Src: b.replicas[a.index].Buffer, SrcOffset: p.Lo, Host: mem, Size: p.Hi - p.Lo}
+			err = j.copy(a, &c)
+		}
+		// An operation that does not wait for this one may have begun to
+		// overwrite it meanwhile.
+		if err != nil || !p.Holders((*op).progress).Has(n) {
 			_ = hostmem.Free(mem) // try the next one
 			continue
 		}
