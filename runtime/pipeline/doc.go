@@ -45,8 +45,9 @@
 //
 // A fill may use i, j and k, the indices in the first, second and third
 // dimension of the shape. It is compiled once and evaluated for every element:
-// about 10 to 30 ns each, so 0.1 to 0.3 s for ten million. A constant fill
-// costs no more than writing the memory.
+// about 20 ns for an index, 50 ns for i*j/n and 150 ns with two functions, so
+// half a second for ten million elements of i*j/n. A constant fill costs no
+// more than writing the memory.
 //
 // # Arguments
 //

@@ -27,8 +27,8 @@ type Options struct {
 	MaxTasks int
 }
 
-// DefaultMaxTasks is the bound on the tasks of one pipeline. A task takes about
-// 1 kB. Repeat is not bounded: it takes no memory.
+// DefaultMaxTasks is the bound on the tasks of one pipeline: as many take half
+// a gigabyte. Repeats do not count, they take no memory.
 const DefaultMaxTasks = 1_000_000
 
 // A Pipeline is a file that was read and found right, as far as that can be
