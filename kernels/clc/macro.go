@@ -313,7 +313,6 @@ func (x *expander) substitute(m *macro, args [][]token, t token) []token {
 		case b.is("#") && m.function && i < last && m.param(m.body[i+1]) >= 0:
 			i++
 			part = []token{{kind: tokString, text: stringify(args[m.param(m.body[i])]), pos: x.at, space: b.space, from: m}}
-			pastes = i < last && m.body[i+1].is("##")
 		case n >= 0 && pasted && m.variadic && n == len(m.params)-1 && len(out) > 0 && out[len(out)-1].is(","):
 			if len(args[n]) == 0 { // , ## __VA_ARGS__
 				out = out[:len(out)-1]
@@ -332,7 +331,7 @@ func (x *expander) substitute(m *macro, args [][]token, t token) []token {
 		}
 		x.p.spend(t.pos, len(part))
 		for k, q := range part {
-			if k == 0 && n(m, b) {
+			if k == 0 && m.param(b) >= 0 { // an argument takes over its parameter's space
 				q.space = b.space
 			}
 			if k == 0 && pasted && len(out) > 0 {
@@ -350,9 +349,6 @@ func (x *expander) substitute(m *macro, args [][]token, t token) []token {
 	}
 	return kept
 }
-
-// n reports whether b is a parameter of m, whose argument takes over its space.
-func n(m *macro, b token) bool { return m.param(b) >= 0 }
 
 func (x *expander) paste(m *macro, a, b token) token {
 	switch {
