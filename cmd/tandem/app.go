@@ -32,6 +32,7 @@ type app struct {
 	// committing is held while files are put in place: an interrupt that ends
 	// the program waits for it.
 	committing sync.Mutex
+	committed  bool // that has begun; guarded by committing
 	driverList []devices.Driver
 	rearm      func() // takes the signals back after vendor libraries were loaded
 	wroteJSON  bool
@@ -85,26 +86,23 @@ func (a *app) drivers() []devices.Driver {
 	return a.driverList
 }
 
-// open opens a session on the selected devices and shows the backends'
-// warnings. Its errors are about the selection or the machine: exit 2.
-func (a *app) open(ctx context.Context, c tandem.Config) (*tandem.Session, error) {
-	c.Drivers = a.drivers()
-	if c.Devices == "" {
-		c.Devices = a.devices
-	}
-	s, err := tandem.Open(ctx, c)
-	if a.rearm != nil {
-		a.rearm()
-	}
+// open opens a session on the selected devices, with what earlier runs learnt,
+// and shows the backends' warnings. save keeps what the session adds to that.
+// Its errors are about the selection or the machine: exit 2.
+func (a *app) open(ctx context.Context, c tandem.Config) (s *tandem.Session, save func(), err error) {
+	c.Drivers, c.Devices = a.drivers(), a.devices
+	save = a.learn(ctx, &c)
+	s, err = tandem.Open(ctx, c)
+	a.rearm()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, b := range s.Backends() {
 		for _, w := range b.Warnings {
 			a.warn("%s: %s", b.Name, w)
 		}
 	}
-	return s, nil
+	return s, save, nil
 }
 
 // buildLogs shows what compilers said of kernels that compiled.
@@ -197,7 +195,7 @@ func (a *app) finish(ctx context.Context, err error) int {
 		return code
 	}
 	var stop *interruptError
-	if errors.As(context.Cause(ctx), &stop) {
+	if errors.As(context.Cause(ctx), &stop) && !a.committed {
 		err = fmt.Errorf("%w; no output was written", stop)
 	}
 	list := faults(err)

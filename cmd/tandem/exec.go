@@ -171,8 +171,11 @@ func (a *app) exec(ctx context.Context, args []string, f *execFlags) error {
 			if cause := context.Cause(ctx); cause != nil {
 				return cause
 			}
-			if errors.As(err, &work) {
+			switch {
+			case errors.As(err, &work):
 				return fmt.Errorf("%s: %w", id, err)
+			case !errors.Is(err, devices.ErrUnsupported):
+				return err // it should run here: a source that does not compile
 			}
 			refused = append(refused, err)
 			d = execDeviceJSON{ID: id, Refused: err.Error()}
@@ -335,11 +338,12 @@ func (e *execution) summary(id string, times []time.Duration) execDeviceJSON {
 }
 
 // writeOutputs writes the files of --out and describes every array that the
-// kernel wrote. All files are prepared before the first one is put in place.
+// kernel wrote. Each file is the old one or the whole new one.
 func (e *execution) writeOutputs(a *app, first int) ([]execOutputJSON, error) {
 	list := []execOutputJSON{}
 	a.committing.Lock()
 	defer a.committing.Unlock()
+	a.committed = true
 	for n := range e.given {
 		g := &e.given[n]
 		if !g.written {

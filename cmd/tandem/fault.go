@@ -37,22 +37,31 @@ func (f *fault) line() string {
 func faults(err error) []fault {
 	var list []fault
 	seen := map[string]bool{}
+	add := func(f fault) {
+		if !seen[f.Message] {
+			seen[f.Message] = true
+			list = append(list, f)
+		}
+	}
 	for _, e := range leaves(err) {
 		f := fault{Message: strings.TrimSpace(e.Error())}
-		if pos := place(e); pos.File != "" {
-			f.File, f.Line, f.Column = pos.File, pos.Line, pos.Column
-		}
 		var ce *devices.CompileError
 		if errors.As(e, &ce) {
+			if built := buildFaults(ce, strings.TrimSuffix(f.Message, ce.Error())); len(built) > 0 {
+				for _, b := range built {
+					add(b)
+				}
+				continue
+			}
 			f.Log = strings.TrimRight(ce.Log, "\n ")
 			if f.log = f.Log; !strings.Contains(f.log, "\n") && strings.Contains(f.Message, strings.TrimSpace(f.log)) {
 				f.log = ""
 			}
 		}
-		if !seen[f.Message] {
-			seen[f.Message] = true
-			list = append(list, f)
+		if pos := place(e); pos.File != "" {
+			f.File, f.Line, f.Column = pos.File, pos.Line, pos.Column
 		}
+		add(f)
 	}
 	slices.SortStableFunc(list, func(a, b fault) int {
 		if a.File != b.File || a.File == "" {

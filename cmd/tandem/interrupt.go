@@ -64,10 +64,22 @@ func (a *app) interruptible() (ctx context.Context, release func()) {
 			return
 		case s := <-signals:
 			stop = &interruptError{s}
+			a.committing.Lock()
 		case <-timer.C:
+			a.committing.Lock()
+			if a.committed { // it is about to end by itself
+				a.committing.Unlock()
+				select {
+				case <-over:
+					return
+				case s := <-signals:
+					stop = &interruptError{s}
+				}
+				a.committing.Lock()
+				break
+			}
 			fmt.Fprintf(a.stderr, "tandem: %v: a kernel still runs on a device and cannot be stopped; leaving it behind. No output was written.\n", stop)
 		}
-		a.committing.Lock()
 		os.Exit(stop.code())
 	})
 	return ctx, func() {

@@ -84,7 +84,7 @@ func (a *app) plan(ctx context.Context, file string, set []string, explain bool)
 	if err != nil {
 		return err
 	}
-	s, err := a.open(ctx, tandem.Config{})
+	s, _, err := a.open(ctx, tandem.Config{})
 	if err != nil {
 		return err
 	}

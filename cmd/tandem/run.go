@@ -130,7 +130,7 @@ func (a *app) run(ctx context.Context, file string, f *runFlags) error {
 		recorder = &observe.Recorder{}
 		observers = append(observers, recorder.Observer())
 	}
-	s, err := a.open(ctx, tandem.Config{MemoryLimit: limits, Observer: tandem.Tee(observers...)})
+	s, save, err := a.open(ctx, tandem.Config{MemoryLimit: limits, Observer: tandem.Tee(observers...)})
 	if err != nil {
 		return err
 	}
@@ -150,6 +150,9 @@ func (a *app) run(ctx context.Context, file string, f *runFlags) error {
 		doc.Outputs, err = a.commit(ctx, job)
 	}
 	doc.Devices = s.Stats()
+	if started {
+		save()
+	}
 	if recorder != nil && started {
 		err = errors.Join(err, a.recorded(recorder.Recording(), file, &doc, f))
 	}
@@ -202,6 +205,7 @@ func (a *app) commit(ctx context.Context, job *job) ([]outputJSON, error) {
 		return []outputJSON{}, err
 	}
 	list := []outputJSON{}
+	a.committed = true
 	written, err := job.built.WriteOutputs(context.WithoutCancel(ctx))
 	for _, o := range written {
 		list = append(list, outputJSON{o.Buffer, o.File, o.SHA256})

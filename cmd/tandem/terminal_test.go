@@ -257,8 +257,8 @@ func TestSecondInterruptEndsAtOnce(t *testing.T) {
 func TestInterruptDrains(t *testing.T) {
 	dir := t.TempDir()
 	writeFloats(t, filepath.Join(dir, "x.npy"), make([]float32, 1<<20))
-	job := "buffers:\n  x: {file: x.npy, out: y.npy}\nsteps:\n  - {kernel: vector.scale.f64, repeat: 200000, args: {a: 1, x: t, y: u}}\n"
-	job = strings.Replace(job, "steps:", "  t: {dtype: float64, shape: [1000]}\n  u: {dtype: float64, shape: [1000]}\nsteps:", 1)
+	job := "buffers:\n  x: {file: x.npy, out: y.npy}\nsteps:\n  - {kernel: vector.scale.f64, repeat: 5000, args: {a: 1, x: t, y: u}}\n"
+	job = strings.Replace(job, "steps:", "  t: {dtype: float64, shape: [1000000]}\n  u: {dtype: float64, shape: [1000000]}\nsteps:", 1)
 	if err := os.WriteFile(filepath.Join(dir, "job.yaml"), []byte(job), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/devices/cpu"
 	"github.com/tandemrun/tandem/devices/devicetest"
+	"github.com/tandemrun/tandem/devices/opencl"
 )
 
 func TestFitLinkFindsWhatMadeTheSamples(t *testing.T) {
@@ -86,6 +87,18 @@ func checkMeasure(t *testing.T, d devices.Driver) {
 func TestMeasureCPU(t *testing.T) {
 	devicetest.CheckGoroutines(t)
 	checkMeasure(t, cpu.Driver{})
+}
+
+func TestMeasureOpenCL(t *testing.T) {
+	d := &opencl.Driver{CacheDir: t.TempDir()}
+	b := d.Probe(t.Context())
+	if !b.Available {
+		devicetest.Require(t, "opencl", b.Reason)
+	}
+	if !b.Devices[0].UnifiedMemory {
+		t.Skipf("%s has memory of its own; the bounds of this test are for one that has not", b.Devices[0].ID)
+	}
+	checkMeasure(t, d)
 }
 
 func TestMeasureStops(t *testing.T) {

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/tandemrun/tandem/devices"
+	tandem "github.com/tandemrun/tandem/runtime"
+	"github.com/tandemrun/tandem/runtime/calibrate"
+	"github.com/tandemrun/tandem/runtime/modelstore"
+)
+
+// learn gives the configuration what earlier runs learnt: the calibrations of
+// the devices and the cost model. save keeps what this run adds to the model.
+// Nothing here fails a command: without it the planner guesses.
+func (a *app) learn(ctx context.Context, c *tandem.Config) (save func()) {
+	calibrations := calibrate.Store{Dir: calibrate.DefaultDir()}
+	c.Calibrations = map[string]devices.Calibration{}
+	for _, d := range c.Drivers {
+		b := d.Probe(ctx)
+		for i := range b.Devices {
+			cal, found, err := calibrations.Get(&b.Devices[i])
+			if err != nil {
+				a.warn("%v", err)
+			}
+			if found {
+				c.Calibrations[b.Devices[i].ID] = cal
+			}
+		}
+	}
+	store := &modelstore.Store{Dir: modelstore.DefaultDir()}
+	model, err := store.Load(ctx)
+	if err != nil {
+		a.warn("%v", err)
+	}
+	c.Model = model
+	return func() {
+		// Another process may hold the store; what was learnt is not worth
+		// waiting for, and an interrupt ends the wait.
+		bounded, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		if err := store.Save(bounded, model); err != nil {
+			a.warn("%v; what this run learnt is not kept", err)
+		}
+	}
+}
