@@ -284,7 +284,7 @@ func (pl *planner) splitRule(i int, pt *partitioner.Task) error {
 			parts++
 		}
 	}
-	if t.split.Never || t.times() > 1 || (capable < 2 && parts < 2) || (len(t.split.Shares) > 0 && parts < 2 && t.split.Shares[0] > 0) {
+	if t.split.Never || t.times() > 1 || t.call.Range.Items() <= 1 || (capable < 2 && parts < 2) || (len(t.split.Shares) > 0 && parts < 2 && t.split.Shares[0] > 0) {
 		return nil
 	}
 	dim, bands, err := t.call.Splittable()
