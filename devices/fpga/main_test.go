@@ -1,0 +1,23 @@
+package fpga
+
+import (
+	"fmt"
+	"os"
+	"testing"
+)
+
+// TestMain keeps what the tests build out of the user's caches; all tests of
+// one run share it.
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "tandem-fpga-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Setenv("TANDEM_CACHE_DIR", dir)
+	os.Unsetenv(StallVariable)
+	os.Unsetenv(CheckVariable)
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
