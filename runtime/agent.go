@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tandemrun/tandem/devices"
+	"github.com/tandemrun/tandem/partitioner/costmodel"
 	"github.com/tandemrun/tandem/transfer"
 )
 
@@ -22,12 +23,13 @@ const watchEvery = 16
 // device's queues and retires those that are over. Drivers call completed from
 // their own threads, which only leaves a note; nothing polls.
 type agent struct {
-	session *Session
-	index   int // position in Session.agents
-	device  devices.Device
-	info    devices.Info
-	node    transfer.Node // the device's own memory
-	memory  *transfer.Memory
+	session  *Session
+	index    int // position in Session.agents
+	device   devices.Device
+	info     devices.Info
+	modelKey string        // names the device in the cost model
+	node     transfer.Node // the device's own memory
+	memory   *transfer.Memory
 
 	mu    sync.Mutex
 	ready []*op // issuable, in order
@@ -65,7 +67,7 @@ func (q *agentQueue) inFlight() int { return len(q.issued) - q.head }
 // newAgent opens the device's queues and starts the goroutine.
 func newAgent(s *Session, index int, d devices.Device, limit int64) (*agent, error) {
 	info := d.Info()
-	a := &agent{session: s, index: index, device: d, info: info, node: transfer.Node(index + 1),
+	a := &agent{session: s, index: index, device: d, info: info, modelKey: costmodel.DeviceKey(info), node: transfer.Node(index + 1),
 		memory: transfer.NewMemory(d, limit), wake: make(chan struct{}, 1), exited: make(chan struct{})}
 	open := func(kind devices.QueueKind, n int) (*agentQueue, error) {
 		q, err := d.NewQueue(kind)

@@ -73,10 +73,12 @@ func (g *Graph) Len() int { return len(g.tasks) }
 // returns it too.
 func (g *Graph) Err() error { return errors.Join(g.faults...) }
 
-// A Task is a light handle of a task in a graph.
+// A Task is a light handle of a task in a graph, or of the several tasks that a
+// composed kernel became.
 type Task struct {
-	g  *Graph
-	id int // -1: adding it failed, the graph knows the error
+	g     *Graph
+	id    int // -1: adding it failed, the graph knows the error
+	first int // first of the tasks of a composed kernel; id otherwise
 }
 
 // Add adds a call of k with the given arguments: *Slice, *Buffer, numbers,
@@ -165,7 +167,7 @@ func (g *Graph) AddCall(c *kernels.Call, of func(*kernels.Array) *Buffer) Task {
 	t.after = slices.Compact(t.after)
 	g.names[t.name] = id
 	g.tasks = append(g.tasks, t)
-	return Task{g, id}
+	return Task{g, id, id}
 }
 
 func (g *Graph) useOf(b *Buffer) *bufferUse {
@@ -196,6 +198,7 @@ func (g *Graph) addComposed(c *kernels.Call, of func(*kernels.Array) *Buffer) Ta
 		session = b.session
 	}
 	temps := map[*kernels.Array]*Buffer{}
+	first := len(g.tasks)
 	var last Task
 	for n, step := range steps {
 		args := make([]kernels.Given, len(step.Args))
@@ -225,6 +228,7 @@ func (g *Graph) addComposed(c *kernels.Call, of func(*kernels.Array) *Buffer) Ta
 			return of(a)
 		})
 	}
+	last.first = first
 	return last
 }
 
@@ -242,7 +246,7 @@ func (g *Graph) uniqueName(base string) string {
 
 func (g *Graph) fault(err error) Task {
 	g.faults = append(g.faults, err)
-	return Task{g, -1}
+	return Task{g, -1, -1}
 }
 
 func (t Task) task() *task {
@@ -252,7 +256,18 @@ func (t Task) task() *task {
 	return &t.g.tasks[t.id]
 }
 
-// ID is the task's number in its graph, -1 if adding it failed.
+// each calls f with every task of the handle.
+func (t Task) each(f func(id int, n *task)) {
+	if t.id < 0 {
+		return
+	}
+	for i := t.first; i <= t.id; i++ {
+		f(i, &t.g.tasks[i])
+	}
+}
+
+// ID is the task's number in its graph, of several the last one's; -1 if adding
+// it failed.
 func (t Task) ID() int { return t.id }
 
 // Named gives the task a name; it has to be unique within the graph.
@@ -277,21 +292,23 @@ func (t Task) After(others ...Task) Task {
 			t.g.fault(fmt.Errorf("task %q: After takes tasks of the same graph", t.task().name))
 			continue
 		}
-		if o.id >= 0 && t.id >= 0 {
-			n := t.task()
+		if o.id < 0 {
+			continue
+		}
+		t.each(func(_ int, n *task) {
 			if i, found := slices.BinarySearch(n.after, o.id); !found {
 				n.after = slices.Insert(n.after, i, o.id)
 			}
 			n.asked = append(n.asked, o.id)
 			o.task().awaited = true
-		}
+		})
 	}
 	return t
 }
 
 // On restricts the task to devices that the selector matches ("kind=gpu").
 func (t Task) On(selector string) Task {
-	t.task().selector = selector
+	t.each(func(_ int, n *task) { n.selector = selector })
 	return t
 }
 
@@ -299,13 +316,13 @@ func (t Task) On(selector string) Task {
 // probe order. Where the split cannot be proved to give the bits of a single
 // device, Submit refuses it with the reason.
 func (t Task) Split(shares ...float64) Task {
-	t.task().split = SplitRule{Shares: shares}
+	t.each(func(_ int, n *task) { n.split = SplitRule{Shares: shares} })
 	return t
 }
 
 // NoSplit keeps the task on one device.
 func (t Task) NoSplit() Task {
-	t.task().split = SplitRule{Never: true}
+	t.each(func(_ int, n *task) { n.split = SplitRule{Never: true} })
 	return t
 }
 
@@ -313,6 +330,9 @@ func (t Task) NoSplit() Task {
 func (t Task) Repeat(n int) Task {
 	if n < 1 {
 		return t.g.fault(fmt.Errorf("task %q: repeat %d, want at least 1", t.task().name, n))
+	}
+	if t.first != t.id {
+		return t.g.fault(fmt.Errorf("task %q: a kernel of several steps cannot be repeated; add it %d times", t.task().name, n))
 	}
 	t.task().repeat = n
 	return t
@@ -322,7 +342,7 @@ func (t *task) times() int { return max(t.repeat, 1) }
 
 // Timeout bounds how long one launch of the task may run on a device.
 func (t Task) Timeout(d time.Duration) Task {
-	t.task().timeout = d
+	t.each(func(_ int, n *task) { n.timeout = d })
 	return t
 }
 

@@ -45,13 +45,13 @@ func (p *predictor) links(d *devices.Info) (up, down devices.Link, launch time.D
 	return guessedLink, guessedLink, guessedLaunch
 }
 
-// estimate predicts the whole call.
-func (p *predictor) estimate(c *kernels.Call, v *kernels.Variant, d *devices.Info) partitioner.Estimate {
-	return p.model.Predict(p.key(c.Kernel, v, d), size(c, c.Range.Items()), costmodel.MachineOf(*d, p.calibration(d), v.Language))
+// estimate predicts a call of the given size.
+func (p *predictor) estimate(k *kernels.Kernel, v *kernels.Variant, a *agent, work costmodel.Size) partitioner.Estimate {
+	return p.model.Predict(p.key(k, v, a), work, costmodel.MachineOf(a.info, p.calibration(&a.info), v.Language))
 }
 
 // key names the series of a variant on a device.
-func (p *predictor) key(k *kernels.Kernel, v *kernels.Variant, d *devices.Info) costmodel.Key {
+func (p *predictor) key(k *kernels.Kernel, v *kernels.Variant, a *agent) costmodel.Key {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	name, ok := p.keys[v]
@@ -64,7 +64,7 @@ func (p *predictor) key(k *kernels.Kernel, v *kernels.Variant, d *devices.Info) 
 		name = fmt.Sprintf("%s %s %s", k.Name, v.Language, hex.EncodeToString(h.Sum(nil)[:8]))
 		p.keys[v] = name
 	}
-	return costmodel.Key{Kernel: name, Device: costmodel.DeviceKey(*d)}
+	return costmodel.Key{Kernel: name, Device: a.modelKey}
 }
 
 // size is how large items work-items of the call are.
@@ -77,9 +77,20 @@ func size(c *kernels.Call, items int64) costmodel.Size {
 	return costmodel.Size{Items: float64(items), Flops: w.Flops * part, Bytes: w.Bytes * part}
 }
 
+// Short launches come by the thousand; one in so many is told to the model
+// once a device has run enough of them.
+const (
+	shortLaunch = 200 * time.Microsecond
+	enough      = 256
+	oneIn       = 16
+)
+
 // observe tells the model what a launch took. A time that cannot be true is
 // not learnt; the model counts it.
 func (s *Session) observe(o *op, a *agent, t devices.Times) {
+	if n := a.counters.tasks.Load(); n > enough && n%oneIn != 0 && t.Run() < shortLaunch {
+		return
+	}
 	share := &o.run.plan.placed[o.task].shares[o.part]
 	sample := costmodel.Sample{Key: share.key, Size: share.size, Run: t.Run(), Elapsed: t.End - t.Queued}
 	for _, other := range s.agents {

@@ -68,13 +68,19 @@ func (s *Session) Plan(ctx context.Context, g *Graph) (*Plan, error) {
 	if len(order) == 0 {
 		return p, nil
 	}
-	pl := planner{Plan: p, variants: make([][]*kernels.Variant, len(g.tasks))}
+	pl := planner{Plan: p, variants: make([][]*kernels.Variant, len(g.tasks)),
+		selectors: map[string]map[string]bool{}, estimates: map[estimateKey]partitioner.Estimate{}}
 	if err := pl.build(); err != nil {
 		return nil, err
 	}
 	p.Schedule, err = partitioner.HEFT(p.Problem)
 	if err != nil {
 		return nil, err
+	}
+	if effort := improveEffort(p.Schedule.Makespan); effort > 0 && len(s.agents) > 1 {
+		if p.Schedule, err = partitioner.Improve(p.Problem, p.Schedule, planSeed, effort); err != nil {
+			return nil, err
+		}
 	}
 	p.Predicted = p.Schedule.Makespan
 	if err := ctx.Err(); err != nil {
@@ -84,11 +90,22 @@ func (s *Session) Plan(ctx context.Context, g *Graph) (*Plan, error) {
 	return p, nil
 }
 
+// planSeed makes the search for a better plan repeatable.
+const planSeed = 1
+
+// improveEffort is how many placements to try for a plan of the given length:
+// about one in a microsecond, so a fiftieth of the run, and at most 50 ms.
+func improveEffort(makespan time.Duration) int {
+	return min(int(makespan/(50*time.Microsecond)), 50_000)
+}
+
 // planner turns a graph into a partitioner's problem and its answer into
 // placements.
 type planner struct {
 	*Plan
-	variants [][]*kernels.Variant // by task and agent; nil: it cannot run there
+	variants  [][]*kernels.Variant // by task and agent; nil: it cannot run there
+	selectors map[string]map[string]bool
+	estimates map[estimateKey]partitioner.Estimate
 }
 
 // build makes the problem. Each version of a buffer is one datum.
@@ -179,18 +196,11 @@ func (pl *planner) build() error {
 func (pl *planner) candidates(i int, pt *partitioner.Task, faces map[string]int) error {
 	s, t := pl.session, &pl.graph.tasks[i]
 	pl.variants[i] = make([]*kernels.Variant, len(s.agents))
-	allowed := map[string]bool{}
-	sel, err := ParseSelector(t.selector)
-	if err == nil {
-		var infos []devices.Info
-		infos, err = sel.Select(s.Devices())
-		for _, d := range infos {
-			allowed[d.ID] = true
-		}
-	}
+	allowed, err := pl.selected(t.selector)
 	if err != nil {
 		return &TaskError{Task: t.name, Attempt: 1, Err: err}
 	}
+	work := size(t.call, t.call.Range.Items())
 	pe := &PlanError{Task: t.name}
 	for j, a := range s.agents {
 		v, why := pl.candidate(t, a, allowed)
@@ -200,7 +210,7 @@ func (pl *planner) candidates(i int, pt *partitioner.Task, faces map[string]int)
 			continue
 		}
 		pl.variants[i][j] = v
-		pt.Cost[j] = s.predictor.estimate(t.call, v, &a.info)
+		pt.Cost[j] = pl.estimate(t.call, v, a, work)
 		if n := faces[a.info.PhysicalID]; !s.exclusive && n > 1 {
 			// All faces at once: each gets its part of the processor.
 			pt.Cost[j].Run *= time.Duration(n)
@@ -215,9 +225,50 @@ func (pl *planner) candidates(i int, pt *partitioner.Task, faces map[string]int)
 	return nil
 }
 
+// selected is the set of devices that a task's selector allows; nil: all.
+func (pl *planner) selected(selector string) (map[string]bool, error) {
+	if selector == "" {
+		return nil, nil
+	}
+	if ids, known := pl.selectors[selector]; known {
+		return ids, nil
+	}
+	sel, err := ParseSelector(selector)
+	if err != nil {
+		return nil, err
+	}
+	infos, err := sel.Select(pl.session.Devices())
+	if err != nil {
+		return nil, err
+	}
+	ids := map[string]bool{}
+	for _, d := range infos {
+		ids[d.ID] = true
+	}
+	pl.selectors[selector] = ids
+	return ids, nil
+}
+
+// estimate asks the cost model, once for calls that are alike.
+func (pl *planner) estimate(c *kernels.Call, v *kernels.Variant, a *agent, work costmodel.Size) partitioner.Estimate {
+	k := estimateKey{v, a.index, work}
+	e, known := pl.estimates[k]
+	if !known {
+		e = pl.session.predictor.estimate(c.Kernel, v, a, work)
+		pl.estimates[k] = e
+	}
+	return e
+}
+
+type estimateKey struct {
+	variant *kernels.Variant
+	agent   int
+	size    costmodel.Size
+}
+
 // candidate is the variant that a would run, or why it does not take the task.
 func (pl *planner) candidate(t *task, a *agent, allowed map[string]bool) (*kernels.Variant, string) {
-	if !allowed[a.info.ID] {
+	if allowed != nil && !allowed[a.info.ID] {
 		return nil, fmt.Sprintf("%s is not among the devices asked for (%s)", a.info.ID, t.selector)
 	}
 	if a.lost.Load() {
@@ -358,7 +409,7 @@ func (pl *planner) place() {
 			}
 			v := pl.variants[i][share.Device]
 			place.shares = append(place.shares, placedShare{agent: share.Device, nd: nd, variant: v,
-				key:  pl.session.predictor.key(task.call.Kernel, v, &pl.session.agents[share.Device].info),
+				key:  pl.session.predictor.key(task.call.Kernel, v, pl.session.agents[share.Device]),
 				size: size(task.call, nd.Items())})
 		}
 	}

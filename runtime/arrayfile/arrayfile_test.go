@@ -251,10 +251,32 @@ func TestReplaceKeepsTheOldFileOnFailure(t *testing.T) {
 	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 1 {
 		t.Errorf("left behind: %v", entries)
 	}
+}
+
+// TestReplaceReadOnlyFile replaces a file that nobody may write into, as an
+// input copied from a read-only place is: the folder decides. The permissions
+// stay, and do not stand in the way of the next run.
+func TestReplaceReadOnlyFile(t *testing.T) {
+	path := put(t, "x.npy", []byte("old"))
 	if err := os.Chmod(path, 0o444); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, path, Replace(path, func(io.Writer) error { return nil }), "read-only (mode 0444)")
+	a := array([]int64{3}, float32(1), float32(2), float32(3))
+	for range 2 {
+		if err := CheckWritable(path); err != nil {
+			t.Error(err)
+		}
+		if err := Write(path, a.Header, a.Data, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		check(t, "x.npy", mustRead(t, path, Options{}), a)
+		if info, _ := os.Stat(path); info.Mode().Perm() != 0o444 {
+			t.Errorf("permissions became %v, want 0444", info.Mode())
+		}
+	}
+	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 1 {
+		t.Errorf("left behind: %v", entries)
+	}
 }
 
 func TestReplaceDoesNotFollowLinks(t *testing.T) {

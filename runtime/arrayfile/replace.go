@@ -13,7 +13,8 @@ import (
 // Replace writes a file of any kind the way Write does: what write writes goes
 // into a new file in the same folder, which takes the place of path when write
 // has returned without an error and the bytes are on disk. Otherwise path stays
-// as it was and nothing is left behind.
+// as it was and nothing is left behind. The new file has the permissions of the
+// old one, also where those let nobody write.
 func Replace(path string, write func(io.Writer) error) error {
 	if err := checkPlace(path); err != nil {
 		return err
@@ -68,10 +69,9 @@ func checkPlace(path string) error {
 		return nil
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("%s: is no regular file and would be replaced by one: %w", path, fs.ErrInvalid)
-	case info.Mode()&0o222 == 0:
-		// A rename would replace it all the same, but whoever took the write
-		// permission away meant the content.
-		return fmt.Errorf("%s: is read-only (mode %04o): %w", path, info.Mode().Perm(), fs.ErrPermission)
 	}
+	// A file without write permission is replaced too: its mode protects the
+	// old content, which nobody writes into, and inputs that were copied from a
+	// read-only place are outputs of the same name soon enough.
 	return nil
 }

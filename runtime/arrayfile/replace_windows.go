@@ -1,6 +1,7 @@
 package arrayfile
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -27,6 +28,13 @@ func replace(path string, write func(io.Writer) error) (err error) {
 	}
 	if err = f.Close(); err != nil {
 		return err
+	}
+	// Windows renames over no file that is marked as read-only.
+	if old, err := os.Lstat(path); err == nil && old.Mode().IsRegular() && old.Mode()&0o200 == 0 {
+		if err := os.Chmod(path, 0o600); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.Chmod(path, 0o400)) }()
 	}
 	return os.Rename(f.Name(), path)
 }
