@@ -30,8 +30,8 @@ func replace(path string, write func(io.Writer) error) (err error) {
 		return err
 	}
 	// Windows renames over no file that is marked as read-only.
-	if old, err := os.Lstat(path); err == nil && old.Mode().IsRegular() && old.Mode()&0o200 == 0 {
-		if err := os.Chmod(path, 0o600); err != nil {
+	if old, lerr := os.Lstat(path); lerr == nil && old.Mode().IsRegular() && old.Mode()&0o200 == 0 {
+		if err = os.Chmod(path, 0o600); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, os.Chmod(path, 0o400)) }()
