@@ -34,7 +34,7 @@ var pure = []string{"devices", "kernels", "partitioner", "transfer"}
 var onlyIn = map[string][]string{
 	"github.com/ebitengine/purego": {"devices"},
 	"github.com/spf13/cobra":       {"cmd"},
-	"github.com/goccy/go-yaml":     {"runtime/pipeline"},
+	"github.com/goccy/go-yaml":     {"runtime/pipeline", "devices/sim"},
 }
 
 // pkg is one package of the module with what it imports, tests included.
