@@ -65,7 +65,13 @@ type Reconfigurable interface {
 }
 
 // A Clocked device has a clock of its own that the runtime follows instead of
-// the host's (a simulated device).
+// the host's (a simulated device). The host takes no time on that clock: it
+// goes on only while nobody holds it, and whoever may still enqueue something
+// "now" holds it. Devices that share a clock share its holds.
 type Clocked interface {
 	Now() time.Duration
+	// Hold keeps the clock where it is until as many calls of Release have
+	// come. Waiting for a command while holding the clock is waiting forever.
+	Hold()
+	Release()
 }
