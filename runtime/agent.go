@@ -37,6 +37,7 @@ type agent struct {
 	look  []*op // that another device now waits for
 	again bool  // recovery has ended an op that held ones may wait for
 	stop  bool
+	awake bool          // counted in by the session's clock
 	wake  chan struct{} // holds a token while there is something to do
 
 	compute          []*agentQueue
@@ -133,6 +134,7 @@ func (a *agent) watch(o *op) { a.note(&a.look, o) }
 func (a *agent) retry() {
 	a.mu.Lock()
 	a.again = true
+	a.countIn()
 	a.mu.Unlock()
 	a.rouse()
 }
@@ -140,8 +142,18 @@ func (a *agent) retry() {
 func (a *agent) note(list *[]*op, o *op) {
 	a.mu.Lock()
 	*list = append(*list, o)
+	a.countIn()
 	a.mu.Unlock()
 	a.rouse()
+}
+
+// countIn keeps a simulated clock where it is until the agent has nothing more
+// to say. a.mu is held.
+func (a *agent) countIn() {
+	if !a.awake {
+		a.awake = true
+		a.session.clock.change(1, 0, 0)
+	}
 }
 
 func (a *agent) rouse() {
@@ -163,8 +175,12 @@ func (a *agent) loop() {
 		look, a.look = append(look, a.look...), a.look[:0]
 		stop, again := a.stop, a.again
 		a.again = false
-		a.mu.Unlock()
 		idle := len(ready)+len(done)+len(look) == 0 && !again
+		if idle && a.awake {
+			a.awake = false
+			a.session.clock.change(-1, 0, 0)
+		}
+		a.mu.Unlock()
 		if idle && stop {
 			return
 		}

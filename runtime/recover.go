@@ -68,7 +68,7 @@ func (s *Session) recoverLater(o *op, a *agent, err error) bool {
 
 func (s *Session) faulted(o *op, a *agent, err error, action string) {
 	if f := s.observer.Faulted; f != nil {
-		e := FaultEvent{Task: o.task, Device: a.info.ID, Err: err, Action: action, At: devices.Now()}
+		e := FaultEvent{Task: o.task, Device: a.info.ID, Err: err, Action: action, At: s.clock.now()}
 		if o.run != nil {
 			e.Run = o.run.id
 		}
@@ -148,6 +148,8 @@ func (s *Session) recoverOp(f failedOp) {
 		}
 	}
 	s.mu.Lock()
+	s.clock.change(0, 0, 1)
+	defer s.clock.change(0, 0, -1)
 	if errors.Is(f.err, devices.ErrOutOfMemory) {
 		err := s.makeRoom(o)
 		s.mu.Unlock()

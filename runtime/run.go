@@ -23,8 +23,8 @@ type Run struct {
 	observed bool // an observer wants launches or copies
 	started  time.Duration
 
-	pending atomic.Int64  // ops lowered and not over
-	room    chan struct{} // a token when pending has fallen, for lowering
+	pending atomic.Int64 // ops lowered and not over
+	room    roomy        // wakes lowering when pending has fallen
 	done    chan struct{}
 	lowered chan struct{} // closed when every op has been put in order
 
@@ -83,8 +83,9 @@ func (s *Session) Start(ctx context.Context, p *Plan) (*Run, error) {
 	g := p.graph
 	r := &Run{id: s.lastRun.Add(1), session: s, graph: g, plan: p,
 		observed: s.observer.Launched != nil || s.observer.Copied != nil,
-		room:     make(chan struct{}, 1), done: make(chan struct{}), lowered: make(chan struct{}),
+		done:     make(chan struct{}), lowered: make(chan struct{}),
 		partsLeft: make([]atomic.Int32, len(g.tasks)), failed: map[int]bool{}, last: map[int][]*op{}}
+	r.room.init(&s.clock)
 	for i := range g.tasks {
 		r.partsLeft[i].Store(int32(len(p.placed[i].shares) * g.tasks[i].times()))
 	}
@@ -103,7 +104,7 @@ func (s *Session) Start(ctx context.Context, p *Plan) (*Run, error) {
 	s.runs[r] = struct{}{}
 	s.live.Add(1)
 	s.mu.Unlock()
-	r.started = devices.Now()
+	r.started = s.clock.now()
 	r.announce()
 	r.unhook = context.AfterFunc(ctx, func() { r.Cancel(context.Cause(ctx)) })
 	go r.execute(before)
@@ -148,10 +149,11 @@ func (r *Run) execute(before []*Run) {
 	for _, b := range before {
 		<-b.lowered
 	}
+	r.room.begin()
 	for _, t := range r.plan.order {
 		for range r.graph.tasks[t].times() {
 			for r.pending.Load() >= maxPending {
-				<-r.room
+				r.room.sleep()
 			}
 			r.lowerTask(t)
 		}
@@ -166,7 +168,7 @@ func (r *Run) execute(before []*Run) {
 	s.mu.Unlock()
 	close(r.lowered)
 	for r.pending.Load() > 0 {
-		<-r.room
+		r.room.sleep()
 	}
 	// Nothing of the run is left: let its operations be collected, and mark
 	// what failed tasks left undefined.
@@ -180,15 +182,13 @@ func (r *Run) execute(before []*Run) {
 	s.mu.Unlock()
 	r.unhook()
 	r.end()
+	r.room.end()
 }
 
 // opDone notes the end of an op.
 func (r *Run) opDone() {
 	if n := r.pending.Add(-1); n == 0 || n == maxPending/2 {
-		select {
-		case r.room <- struct{}{}:
-		default:
-		}
+		r.room.wake()
 	}
 }
 
@@ -200,7 +200,7 @@ func (r *Run) end() {
 		return
 	}
 	r.over = true
-	r.makespan = devices.Now() - r.started
+	r.makespan = r.session.clock.now() - r.started
 	err := r.err()
 	r.mu.Unlock()
 	s := r.session
@@ -208,7 +208,7 @@ func (r *Run) end() {
 	delete(s.runs, r)
 	s.mu.Unlock()
 	if f := s.observer.RunFinished; f != nil {
-		f(RunFinished{r.id, devices.Now(), err})
+		f(RunFinished{r.id, s.clock.now(), err})
 	}
 	close(r.done)
 }
@@ -300,7 +300,7 @@ func (r *Run) fail(o *op, device string, err error) error {
 	}
 	r.mu.Unlock()
 	if f := r.session.observer.Faulted; f != nil && first {
-		f(FaultEvent{r.id, o.task, device, err, "failed the task and what depends on it", devices.Now()})
+		f(FaultEvent{r.id, o.task, device, err, "failed the task and what depends on it", r.session.clock.now()})
 	}
 	return te
 }

@@ -46,6 +46,7 @@ type Config struct {
 type Session struct {
 	backends  []devices.Backend
 	agents    []*agent
+	clock     hostClock
 	lineage   bool // there is more than one device: remember how to recompute what one of them loses
 	exclusive bool // faces of one processor take turns
 	observer  Observer
@@ -106,6 +107,7 @@ func Open(ctx context.Context, c Config) (*Session, error) {
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("%s: %w", info.ID, err), s.Close())
 		}
+		s.clock.follow(d)
 		a, err := newAgent(s, len(s.agents), d, c.MemoryLimit[info.ID])
 		if err != nil {
 			return nil, errors.Join(err, d.Close(), s.Close())
