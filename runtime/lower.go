@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/kernels"
@@ -15,10 +16,16 @@ import (
 // topological order and asks each buffer's tracker; nothing here waits for a
 // device, except when memory has to be freed.
 
-// newOp takes an op from the run's slab.
+// newOp takes an op from the run's slab. Ops that remember what they read are
+// made one by one: an op in use keeps its whole slab, and with lineage the
+// others of the slab would keep what they read, and so all that went before.
 func (r *Run) newOp() *op {
 	if len(r.slab) == 0 {
-		r.slab = make([]op, 64)
+		n := 64
+		if r.session.lineage {
+			n = 1
+		}
+		r.slab = make([]op, n)
 	}
 	o := &r.slab[0]
 	r.slab = r.slab[1:]
@@ -123,6 +130,7 @@ func (r *Run) lowerPart(o *op, task *task, placed *placement, share *placedShare
 			w.Version.Cut()
 		}
 	}
+	o.final = !slices.ContainsFunc(o.writes, func(w access) bool { return w.part.Version.Producer == o })
 	return nil
 }
 
@@ -204,7 +212,7 @@ func (s *Session) lowerMove(b *Buffer, m transfer.Move, after []*op, src []part,
 		c = &op{}
 		s.initOp(c)
 	}
-	c.kind, c.task, c.buf, c.offset, c.from, c.to = opCopy, reader.task, b, m.Lo, m.From, m.To
+	c.kind, c.task, c.buf, c.offset, c.from, c.to, c.final = opCopy, reader.task, b, m.Lo, m.From, m.To, true
 	c.copy.Size = m.Hi - m.Lo
 	on := m.To // whose queue does it
 	if m.To == transfer.Host {
@@ -237,6 +245,23 @@ func (s *Session) lowerMove(b *Buffer, m transfer.Move, after []*op, src []part,
 	}
 	c.release()
 	return c
+}
+
+// lowerReturn makes the copies that bring b to the host, as operations of the
+// run.
+func (r *Run) lowerReturn(b *Buffer) {
+	s := r.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b.freed {
+		return // nobody can read it any more
+	}
+	o := &op{kind: opHost, run: r, home: true}
+	s.initOp(o)
+	r.pending.Add(1)
+	// What a failed task left undefined is not brought home; reading it says so.
+	_ = s.lowerRead(b, transfer.Host, 0, int64(len(b.host)), o)
+	o.release()
 }
 
 // lowerHostAccess puts an access by the host in order with everything before.
@@ -317,6 +342,8 @@ func (s *Session) replica(b *Buffer, a *agent, task *task) (*transfer.Replica, e
 // operations go on.
 func (s *Session) evict(r *transfer.Replica, a *agent) error {
 	b := r.Owner.(*Buffer)
+	s.clock.change(0, 0, 1)
+	defer s.clock.change(0, 0, -1)
 	b.waitIdle()
 	for _, sole := range b.tracker.Sole(a.node) {
 		o := &op{kind: opHost, ready: make(chan struct{})}

@@ -64,6 +64,7 @@ type op struct {
 
 	reads  []access // with Session.lineage: which contents it reads and makes
 	writes []access
+	final  bool // nothing is ever recomputed through it: its reads are of no use once it is over
 
 	event    devices.Event // while issued; the agent's, like the two below
 	where    *agentQueue
@@ -146,6 +147,11 @@ func (o *op) countDown() {
 		o.agent.push(o)
 		return
 	}
+	if o.home {
+		o.finish(nil)
+		o.run.opDone()
+		return
+	}
 	o.mu.Lock()
 	gone := o.gone
 	if gone == nil {
@@ -192,6 +198,11 @@ func (o *op) finish(err error) {
 	o.err = err
 	succs := o.succs
 	o.succs, o.native = nil, nil
+	if o.final {
+		// What they refer to has an operation before it, and so on to the
+		// beginning of a long run.
+		o.reads, o.writes = nil, nil
+	}
 	o.mu.Unlock()
 	for _, s := range succs {
 		if err != nil && s.flow {
