@@ -14,7 +14,11 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	os.Setenv("TANDEM_CACHE_DIR", dir)
+	cache := dir
+	if kept := os.Getenv("TANDEM_FPGA_TEST_CACHE"); kept != "" {
+		cache = kept // builds are kept from run to run
+	}
+	os.Setenv("TANDEM_CACHE_DIR", cache)
 	os.Unsetenv(StallVariable)
 	os.Unsetenv(CheckVariable)
 	code := m.Run()

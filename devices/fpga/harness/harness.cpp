@@ -71,7 +71,13 @@ void append(const char* text, int n) {
 struct Instance {
     VerilatedContext context;
     Vkernel* model = nullptr;
-    ~Instance() { delete model; }
+    // The runtime looks for the context in a variable of the thread, which
+    // several models share.
+    void enter() { Verilated::threadContextp(&context); }
+    ~Instance() {
+        enter();
+        delete model;
+    }
 };
 
 inline uint32_t next(uint64_t& state) {  // xorshift64*
@@ -359,6 +365,7 @@ EXPORT void* tandem_new(Job* job, int64_t reset, int64_t seed) {
     Instance* instance = nullptr;
     guarded(job, [&] {
         std::unique_ptr<Instance> made(new Instance);
+        made->enter();
         made->context.threads(1);
         made->context.randReset(static_cast<int>(reset));
         made->context.randSeed(static_cast<int>(seed));
@@ -377,6 +384,7 @@ EXPORT void* tandem_new(Job* job, int64_t reset, int64_t seed) {
 
 // tandem_run runs a job and returns its status.
 EXPORT int64_t tandem_run(void* instance, Job* job) {
+    static_cast<Instance*>(instance)->enter();
     guarded(job, [&] { run(static_cast<Instance*>(instance), job); });
     return job->status;
 }

@@ -96,7 +96,11 @@ func scanSource(file, src string) (*source, []error) {
 }
 
 func (s *source) errorf(at token, class error, format string, args ...any) *Error {
-	return &Error{File: s.file, Line: at.line, Column: at.col, Msg: fmt.Sprintf(format, args...), Err: class}
+	file := s.file
+	if at.file != "" {
+		file = at.file
+	}
+	return &Error{File: file, Line: at.line, Column: at.col, Msg: fmt.Sprintf(format, args...), Err: class}
 }
 
 // forbidden says why token i must not be in a kernel; "": it may.

@@ -2,6 +2,7 @@ package verilog
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -22,6 +23,7 @@ const (
 type token struct {
 	kind      kind
 	text      string // an identifier's name; a string's value
+	file      string // "": the source's own
 	line, col int    // from 1
 	from, to  int    // bytes of the source
 }
@@ -54,6 +56,7 @@ func (e *Error) Unwrap() error { return e.Err }
 type scanner struct {
 	src       string
 	at        int
+	file      string // from a `line directive
 	line      int
 	lineStart int
 }
@@ -76,6 +79,22 @@ func scan(src string) []token {
 			return all
 		}
 		all = append(all, t)
+		s.directLine(all)
+	}
+}
+
+// directLine follows a directive `line NUMBER "FILE" LEVEL whose last token was
+// just read: the next line is that one.
+func (s *scanner) directLine(all []token) {
+	if len(all) < 4 {
+		return
+	}
+	d := all[len(all)-4:]
+	if d[0].kind != directive || d[0].text != "line" || d[1].kind != number || d[2].kind != text || d[3].kind != number {
+		return
+	}
+	if n, err := strconv.Atoi(d[1].text); err == nil {
+		s.line, s.file = n-1, d[2].text // the rest of this line counts one more
 	}
 }
 
@@ -94,7 +113,7 @@ func (s *scanner) next() (token, bool) {
 	if s.at >= len(s.src) {
 		return token{}, false
 	}
-	t := token{line: s.line, col: s.at - s.lineStart + 1, from: s.at, kind: mark}
+	t := token{file: s.file, line: s.line, col: s.at - s.lineStart + 1, from: s.at, kind: mark}
 	c := s.src[s.at]
 	rest := s.src[s.at:]
 	switch {
