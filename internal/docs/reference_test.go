@@ -1,0 +1,148 @@
+package docs
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+var (
+	mdLink   = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	htmlLink = regexp.MustCompile(`(?:src|srcset|href)="([^"]+)"`)
+	heading  = regexp.MustCompile(`(?m)^#{1,6} (.+)$`)
+	variable = regexp.MustCompile(`TANDEM_[A-Z0-9_]*[A-Z0-9]`)
+)
+
+// prose is a page without its fenced blocks and code spans: brackets in those
+// are no links.
+func prose(text string) string {
+	for _, b := range blocks(text) {
+		text = strings.Replace(text, b.text, "", 1)
+	}
+	return regexp.MustCompile("`[^`\n]*`").ReplaceAllString(text, "")
+}
+
+// TestLinks follows every relative link, to the heading where it names one.
+func TestLinks(t *testing.T) {
+	links := 0
+	for _, d := range documents(t) {
+		text := prose(d.text)
+		for _, m := range slices.Concat(mdLink.FindAllStringSubmatch(text, -1), htmlLink.FindAllStringSubmatch(text, -1)) {
+			target, fragment, _ := strings.Cut(m[1], "#")
+			if strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
+				continue
+			}
+			links++
+			file := d.path
+			if target != "" {
+				file = path.Join(path.Dir(d.path), target)
+			}
+			if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(file))); err != nil {
+				t.Errorf("%s: link to %s: %v", d.path, m[1], err)
+				continue
+			}
+			if fragment == "" || path.Ext(file) != ".md" {
+				continue
+			}
+			if !slices.Contains(anchors(readFile(t, filepath.Join(root, filepath.FromSlash(file)))), fragment) {
+				t.Errorf("%s: link to %s: the page has no such heading", d.path, m[1])
+			}
+		}
+	}
+	if links < 20 {
+		t.Errorf("%d links followed: the test proves little", links)
+	}
+}
+
+// anchors are the headings of a page as links name them: lower case, blanks as
+// hyphens, other marks left out.
+func anchors(text string) []string {
+	var list []string
+	for _, m := range heading.FindAllStringSubmatch(text, -1) {
+		name := strings.Map(func(c rune) rune {
+			switch {
+			case c == ' ':
+				return '-'
+			case c == '-' || c == '_' || unicode.IsLetter(c) || unicode.IsDigit(c):
+				return unicode.ToLower(c)
+			}
+			return -1
+		}, m[1])
+		list = append(list, name)
+	}
+	return list
+}
+
+// TestAllPagesAreLinked: a page that nothing leads to is not read.
+func TestAllPagesAreLinked(t *testing.T) {
+	linked := map[string]bool{"README.md": true}
+	pages := documents(t)
+	for _, d := range pages {
+		for _, m := range mdLink.FindAllStringSubmatch(prose(d.text), -1) {
+			target, _, _ := strings.Cut(m[1], "#")
+			linked[path.Join(path.Dir(d.path), target)] = true
+		}
+	}
+	for _, d := range pages {
+		if path.Dir(d.path) == "docs" && !linked[d.path] {
+			t.Errorf("no page has a link to %s", d.path)
+		}
+	}
+}
+
+// TestEnvironment holds docs/environment.md against the variables that the
+// code, the Makefile and the scripts name, both ways.
+func TestEnvironment(t *testing.T) {
+	const page = "docs/environment.md"
+	described := map[string]bool{}
+	for _, name := range variable.FindAllString(readFile(t, filepath.Join(root, filepath.FromSlash(page))), -1) {
+		described[name] = true
+	}
+	used := map[string]string{}
+	walk(t, func(file string, text func() string) {
+		script := path.Dir(file) == ".ci" || path.Base(file) == "Makefile"
+		if path.Ext(file) != ".go" && !script {
+			return
+		}
+		for _, name := range variable.FindAllString(text(), -1) {
+			used[name] = file
+		}
+	})
+	if len(used) < 5 {
+		t.Fatalf("%d variables found in the code: the test would prove nothing", len(used))
+	}
+	for name, file := range used {
+		if !described[name] {
+			t.Errorf("%s names %s, which %s does not describe", file, name, page)
+		}
+	}
+	for name := range described {
+		if used[name] == "" {
+			t.Errorf("%s describes %s, which nothing names", page, name)
+		}
+	}
+}
+
+// TestGlossaryIsSorted: a list of words that is out of order hides them.
+func TestGlossaryIsSorted(t *testing.T) {
+	var words []string
+	for line := range strings.Lines(readFile(t, filepath.Join(root, "docs", "glossary.md"))) {
+		if word, ok := strings.CutPrefix(line, "**"); ok {
+			word, _, _ = strings.Cut(word, "**")
+			words = append(words, strings.ToLower(word))
+		}
+	}
+	if len(words) < 30 {
+		t.Fatalf("%d words found: the test would prove nothing", len(words))
+	}
+	for i := 1; i < len(words); i++ {
+		if words[i] <= words[i-1] {
+			t.Errorf("%q stands behind %q", words[i], words[i-1])
+		}
+	}
+}
