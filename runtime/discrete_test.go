@@ -2,14 +2,17 @@ package tandem_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/devices/cpu"
+	"github.com/tandemrun/tandem/kernels"
 	tandem "github.com/tandemrun/tandem/runtime"
 )
 
@@ -187,5 +190,93 @@ func TestMemoryLimitTooSmall(t *testing.T) {
 	err := submit(t, s, g).Wait(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "4000 bytes of 4000 in use, 4000 more asked for") {
 		t.Fatalf("err = %v, want one with the numbers", err)
+	}
+}
+
+// TestTallRows has a kernel over the rows of an array with more rows than
+// columns: the band runs along the second dimension of the ND-range.
+func TestTallRows(t *testing.T) {
+	rows := goKernel("rows", func(r devices.Range, a *devices.Args) {
+		x, y := devices.Slice[int32](a, 0), devices.Slice[int32](a, 1)
+		for i := r.Lo[1]; i < r.Hi[1]; i++ {
+			for j := r.Lo[0]; j < r.Hi[0]; j++ {
+				y[i*r.Global[0]+j] = 2 * x[i*r.Global[0]+j]
+			}
+		}
+	}, param("x", kernels.Read), param("y", kernels.Write))
+	rows.Params[0].Band, rows.Params[1].Band = kernels.Rows("x", 0), kernels.Rows("y", 0)
+	s := open(t, threeDevices(0))
+	const w, h = 3, 50
+	data := make([]int32, w*h)
+	for i := range data {
+		data[i] = int32(i)
+	}
+	for _, where := range []string{"discrete:0", "cpu,discrete:1", ""} {
+		x, y := tandem.NewSlice[int32](s, h, w), tandem.NewSlice[int32](s, h, w)
+		if err := x.Update(t.Context(), func(v []int32) error { copy(v, data); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		g := tandem.NewGraph()
+		g.AddRange(rows, tandem.Range(w, h), x, y).On(where)
+		if err := s.Run(t.Context(), g); err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range values(t, y) {
+			if v != 2*data[i] {
+				t.Fatalf("on %q: y[%d] = %d, want %d", where, i, v, 2*data[i])
+			}
+		}
+	}
+}
+
+// TestChunks has one large task on a device with its own memory: it is cut so
+// that copying overlaps, every byte moves once, and what was asked for is on
+// the host when the run is over.
+func TestChunks(t *testing.T) {
+	var mu sync.Mutex
+	launches, uploads := 0, 0
+	c := threeDevices(0)
+	c.Observer = tandem.Observer{
+		Launched: func(e tandem.LaunchEvent) { mu.Lock(); launches++; mu.Unlock() },
+		Copied: func(e tandem.CopyEvent) {
+			mu.Lock()
+			if e.To != "host" {
+				uploads++
+			}
+			mu.Unlock()
+		},
+	}
+	s := open(t, c)
+	const n = 1 << 21
+	x, y := tandem.NewSlice[int32](s, n), tandem.NewSlice[int32](s, n)
+	fill := func(v []int32) error {
+		for i := range v {
+			v[i] = int32(i)
+		}
+		return nil
+	}
+	if err := errors.Join(x.Update(t.Context(), fill), y.Update(t.Context(), fill)); err != nil {
+		t.Fatal(err)
+	}
+	g := tandem.NewGraph()
+	g.Add(add, x, y).On("discrete:0")
+	g.Return(y)
+	if err := s.Run(t.Context(), g); err != nil {
+		t.Fatal(err)
+	}
+	d := s.Stats()[1]
+	if d.BytesH2D != 8*n || d.BytesD2H != 4*n {
+		t.Errorf("%d bytes up and %d down, want %d and %d", d.BytesH2D, d.BytesD2H, 8*n, 4*n)
+	}
+	if launches < 2 || uploads < 2*launches {
+		t.Errorf("%d launches and %d uploads, want several, each with its own inputs", launches, uploads)
+	}
+	for i, v := range values(t, y) {
+		if v != int32(2*i) {
+			t.Fatalf("y[%d] = %d, want %d", i, v, 2*i)
+		}
+	}
+	if again := s.Stats()[1].BytesD2H; again != d.BytesD2H {
+		t.Errorf("reading moved %d more bytes", again-d.BytesD2H)
 	}
 }

@@ -27,6 +27,7 @@ type Graph struct {
 	names   map[string]int         // task by name
 	numbers map[string]int         // last number given to a repeated name
 	use     map[*Buffer]*bufferUse // last writer and readers while building
+	home    []*Buffer              // to be brought to the host within the run
 	faults  []error
 }
 
@@ -63,6 +64,22 @@ func NewGraph() *Graph {
 // Named gives the graph a name for reports, and returns it.
 func (g *Graph) Named(name string) *Graph {
 	g.name = name
+	return g
+}
+
+// Return has the run bring these buffers to the host, each part as soon as it
+// has been computed, so that a later Read finds them there. x is a *Slice or a
+// *Buffer.
+func (g *Graph) Return(x ...any) *Graph {
+	for _, v := range x {
+		b, ok := v.(bufferer)
+		if !ok {
+			g.fault(fmt.Errorf("Return takes buffers, got %T", v))
+			continue
+		}
+		g.useOf(b.buffer())
+		g.home = append(g.home, b.buffer())
+	}
 	return g
 }
 

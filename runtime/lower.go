@@ -77,7 +77,6 @@ func (r *Run) lowerPart(o *op, task *task, placed *placement, share *placedShare
 	s, a := r.session, o.agent
 	call := task.call
 	o.launch = devices.Launch{Kernel: share.kernel, Range: share.nd, Args: make([]devices.Arg, len(call.Args))}
-	lo, hi := share.span(placed.dim)
 	for i := range call.Args {
 		arg := &call.Args[i]
 		switch call.Kernel.Params[i].Kind {
@@ -100,7 +99,7 @@ func (r *Run) lowerPart(o *op, task *task, placed *placement, share *placedShare
 			return err
 		}
 		o.launch.Args[i].Buffer = rep.Buffer
-		from, to := b.region(placed.bands[i], lo, hi)
+		from, to := b.region(placed.bands[i], &share.nd)
 		node := s.nodeOf(a, rep)
 		if node == transfer.Host {
 			o.zero += to - from
@@ -117,7 +116,7 @@ func (r *Run) lowerPart(o *op, task *task, placed *placement, share *placedShare
 		if b == nil || len(b.host) == 0 || !call.Args[i].Mode.Writes() {
 			continue
 		}
-		from, to := b.region(placed.bands[i], lo, hi)
+		from, to := b.region(placed.bands[i], &share.nd)
 		w := b.tracker.Write(s.nodeOf(a, b.replicas[a.index]), from, to, o, &lowering{s, b, o})
 		switch {
 		case w.Version == nil: // no byte
@@ -134,14 +133,15 @@ func (r *Run) lowerPart(o *op, task *task, placed *placement, share *placedShare
 	return nil
 }
 
-// region is the byte range that work-items [lo, hi) touch; all of b where the
+// region is the byte range that the work-items of nd touch; all of b where the
 // band is not known.
-func (b *Buffer) region(band *kernels.Band, lo, hi int64) (from, to int64) {
+func (b *Buffer) region(band *kernels.Band, nd *devices.NDRange) (from, to int64) {
 	if band == nil {
 		return 0, int64(len(b.host))
 	}
 	size := int64(b.array.DType.Size())
-	from, to = band.Elements(lo, hi, int64(len(b.host))/size)
+	lo := int64(nd.Offset[band.Dim])
+	from, to = band.Elements(lo, lo+int64(nd.Size[band.Dim]), int64(len(b.host))/size)
 	return from * size, to * size
 }
 

@@ -71,6 +71,7 @@ type op struct {
 	notified bool
 	attempt  int           // launches and copies that failed before and were tried again
 	ready    chan struct{} // opHost: closed when issuable
+	home     bool          // opHost: ends by itself when issuable
 }
 
 // edge is a dependency as one end sees it. A flow dependency needs the other's

@@ -34,7 +34,7 @@ type Plan struct {
 // placement is where one task runs.
 type placement struct {
 	shares []placedShare
-	dim    int             // of the split
+	dim    int             // along which it may be cut; -1: not at all
 	bands  []*kernels.Band // by argument; nil: all of the array
 	reason string
 }
@@ -47,11 +47,6 @@ type placedShare struct {
 	kernel  devices.Kernel // set by compile
 	key     costmodel.Key
 	size    costmodel.Size
-}
-
-// span is the range of work-item ids along dimension dim.
-func (p *placedShare) span(dim int) (lo, hi int64) {
-	return int64(p.nd.Offset[dim]), int64(p.nd.Offset[dim] + p.nd.Size[dim])
 }
 
 // Plan checks the graph and decides where its tasks run. Nothing is compiled
@@ -319,6 +314,7 @@ const minGrainItems = 64
 func (pl *planner) splitRule(i int, pt *partitioner.Task) error {
 	t := &pl.graph.tasks[i]
 	place := &pl.placed[i]
+	place.dim = -1
 	var err error
 	if place.bands, err = t.call.Bands(); err != nil {
 		place.bands = make([]*kernels.Band, len(t.call.Args))
@@ -335,7 +331,20 @@ func (pl *planner) splitRule(i int, pt *partitioner.Task) error {
 			parts++
 		}
 	}
-	if t.split.Never || t.times() > 1 || t.call.Range.Items() <= 1 || (capable < 2 && parts < 2) || (len(t.split.Shares) > 0 && parts < 2 && t.split.Shares[0] > 0) {
+	if t.split.Never || t.times() > 1 || t.call.Range.Items() <= 1 {
+		return nil
+	}
+	if parts == 1 { // all of it for one device
+		next := 0
+		for j, v := range pl.variants[i] {
+			if v == nil {
+				continue
+			}
+			if next < len(t.split.Shares) && t.split.Shares[next] > 0 {
+				pt.Devices = []int{j}
+			}
+			next++
+		}
 		return nil
 	}
 	dim, bands, err := t.call.Splittable()
@@ -349,14 +358,14 @@ func (pl *planner) splitRule(i int, pt *partitioner.Task) error {
 		place.reason = err.Error()
 		return nil
 	}
+	items := t.call.Range.Size[dim]
+	place.dim, place.bands = dim, bands
 	if capable < 2 {
 		if parts > 1 {
 			place.reason = fmt.Sprintf("%d shares asked for, one device can run it", parts)
 		}
 		return nil
 	}
-	items := t.call.Range.Size[dim]
-	place.dim, place.bands = dim, bands
 	pt.Split = &partitioner.Split{Items: items, Grain: max(t.call.Range.Local[dim], 1)}
 	if t.call.Range.Local[dim] == 0 && dim == 0 && items >= minGrainItems*4*capable {
 		pt.Split.Grain = minGrainItems
@@ -407,15 +416,92 @@ func (pl *planner) place() {
 				nd.Offset[place.dim] += share.Lo
 				nd.Size[place.dim] = share.Hi - share.Lo
 			}
-			v := pl.variants[i][share.Device]
-			place.shares = append(place.shares, placedShare{agent: share.Device, nd: nd, variant: v,
-				key:  pl.session.predictor.key(task.call.Kernel, v, pl.session.agents[share.Device]),
-				size: size(task.call, nd.Items())})
+			v, a := pl.variants[i][share.Device], pl.session.agents[share.Device]
+			for _, chunk := range pl.chunks(i, nd, a, share.Finish-share.Start) {
+				place.shares = append(place.shares, placedShare{agent: share.Device, nd: chunk, variant: v,
+					key: pl.session.predictor.key(task.call.Kernel, v, a), size: size(task.call, chunk.Items())})
+			}
 		}
 	}
 	if pl.forwardOrder() {
 		pl.order = pl.Schedule.Order
 	}
+}
+
+// A launch on a device with memory of its own is cut into chunks, so that the
+// copies of one hide behind the computing of another. A chunk takes at least
+// chunkOverhead times what starting one costs, and copying has to be worth
+// hiding: at least one part in hideFrom of the run.
+const (
+	maxChunks     = 32
+	chunkOverhead = 20
+	hideFrom      = 10
+)
+
+// chunks cuts a share of task i that runs for run on a.
+func (pl *planner) chunks(i int, nd devices.NDRange, a *agent, run time.Duration) []devices.NDRange {
+	task, place, split := &pl.graph.tasks[i], &pl.placed[i], pl.Problem.Tasks[i].Split
+	if a.info.UnifiedMemory || place.dim < 0 || task.split.Never || task.times() > 1 {
+		return []devices.NDRange{nd}
+	}
+	up, down, launch := pl.session.predictor.links(&a.info)
+	var in, out int64
+	for j, b := range task.buffers {
+		if b == nil || place.bands[j] == nil {
+			continue
+		}
+		from, to := b.region(place.bands[j], &nd)
+		if task.call.Args[j].Mode.Reads() && !pl.resident(i, b) {
+			in += to - from
+		}
+		if task.call.Args[j].Mode.Writes() && slices.Contains(pl.graph.home, b) {
+			out += to - from
+		}
+	}
+	copying := max(up.Time(in), down.Time(out))
+	if copying < run/hideFrom || copying == 0 {
+		return []devices.NDRange{nd}
+	}
+	each := chunkOverhead * (launch + up.Latency + down.Latency)
+	n := min(int(max(copying, run)/max(each, 1)), maxChunks)
+	grain := max(task.call.Range.Local[place.dim], 1)
+	if split != nil {
+		grain = max(grain, split.Grain)
+	}
+	size := nd.Size[place.dim]
+	n = min(n, size/grain)
+	if n < 2 {
+		return []devices.NDRange{nd}
+	}
+	var parts []devices.NDRange
+	for c, at := 0, 0; c < n && at < size; c++ {
+		end := (size*(c+1)/n + grain - 1) / grain * grain
+		if c == n-1 || end > size {
+			end = size
+		}
+		if end == at {
+			continue
+		}
+		part := nd
+		part.Offset[place.dim] += at
+		part.Size[place.dim] = end - at
+		parts = append(parts, part)
+		at = end
+	}
+	return parts
+}
+
+// resident reports whether an earlier task of the graph wrote b, which then is
+// where that one ran, likely here.
+func (pl *planner) resident(i int, b *Buffer) bool {
+	for _, a := range pl.graph.tasks[i].after {
+		for j, w := range pl.graph.tasks[a].buffers {
+			if w == b && pl.graph.tasks[a].call.Args[j].Mode.Writes() {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // forwardOrder reports whether the schedule's order may be used for lowering:
@@ -503,8 +589,9 @@ func (p *Plan) decision(run int64, i int) DecisionEvent {
 		e.Candidates = append(e.Candidates, Candidate{Device: p.session.agents[c.Device].info.ID, Run: c.Run, Move: c.Move, Start: c.Start, Refused: c.Refused})
 	}
 	for _, sh := range p.placed[i].shares {
-		lo, hi := sh.span(p.placed[i].dim)
-		e.Chosen = append(e.Chosen, Share{p.session.agents[sh.agent].info.ID, p.placed[i].dim, int(lo), int(hi)})
+		dim := max(p.placed[i].dim, 0)
+		lo := sh.nd.Offset[dim]
+		e.Chosen = append(e.Chosen, Share{p.session.agents[sh.agent].info.ID, dim, lo, lo + sh.nd.Size[dim]})
 	}
 	return e
 }

@@ -158,6 +158,9 @@ func (r *Run) execute(before []*Run) {
 			r.lowerTask(t)
 		}
 	}
+	for _, b := range r.graph.home {
+		r.lowerReturn(b)
+	}
 	s.mu.Lock()
 	for i, a := range s.active {
 		if a == r {

@@ -135,10 +135,9 @@ func (t *Tracker[O]) Read(node Node, lo, hi int64, op O, l Lowering[O]) error {
 			i++
 			continue
 		}
-		// One copy serves all neighbours that come from the same node.
 		from := s.source(node, l)
 		j := i + 1
-		for j < last && !t.segs[j].valid.Has(node) && t.segs[j].source(node, l) == from {
+		for j < last && !t.segs[j].valid.Has(node) && t.segs[j].source(node, l) == from && t.together(i, j, from) {
 			j++
 		}
 		if from != Host && node != Host && !l.Direct(from, node) {
@@ -159,6 +158,17 @@ func (t *Tracker[O]) Read(node Node, lo, hi int64, op O, l Lowering[O]) error {
 	}
 	t.load += last - first
 	return nil
+}
+
+// apart is from how many bytes on a range is copied by itself when its bytes
+// are ready at another time than its neighbour's: the first can travel while the
+// second is still being computed.
+const apart = 256 << 10
+
+// together reports whether segment j had better travel with the segments from i
+// on: one copy is cheaper than two, unless it makes one wait for the other.
+func (t *Tracker[O]) together(i, j int, from Node) bool {
+	return t.segs[j-1].ready(from) == t.segs[j].ready(from) || t.segs[j].hi-t.segs[i].lo < apart
 }
 
 // copyTo makes one copy for the segments [i, j) and records it.
