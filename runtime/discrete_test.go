@@ -20,8 +20,7 @@ import (
 // have memory of their own, so that every byte has to be copied.
 type discrete struct {
 	cpu.Driver
-	n      int
-	memory int64 // bytes each; 0: plenty
+	n int
 }
 
 type discreteDevice struct {
