@@ -1,6 +1,8 @@
 # make test is all it takes on a fresh machine with Go.
 
 GO ?= go
+# Packages whose tests run: make test TESTS=./cmd/...
+TESTS ?= ./...
 # Packages whose tests run under the race detector in CI; make race PACKAGES=./... takes all.
 PACKAGES ?= ./devices/... ./transfer/... ./runtime/... ./cmd/...
 COUNT := $(GO) run ./internal/testcount
@@ -19,7 +21,7 @@ install:
 	@.ci/install
 
 test: install
-	@set -o pipefail; $(GO) test -json -timeout 25m ./... | $(COUNT)
+	@set -o pipefail; $(GO) test -json -timeout 25m $(TESTS) | $(COUNT)
 
 race:
 	@set -o pipefail; $(GO) test -json -race -short -timeout 25m $(PACKAGES) | $(COUNT)
