@@ -1,0 +1,367 @@
+package tandem
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tandemrun/tandem/devices"
+	"github.com/tandemrun/tandem/kernels"
+	"github.com/tandemrun/tandem/partitioner"
+	"github.com/tandemrun/tandem/partitioner/costmodel"
+)
+
+// planner turns a graph into a partitioner's problem and its answer into
+// placements.
+type planner struct {
+	*Plan
+	variants  [][]*kernels.Variant // by task and agent; nil: it cannot run there
+	selectors map[string]map[string]bool
+	estimates map[estimateKey]partitioner.Estimate
+}
+
+// build makes the problem. Each version of a buffer is one datum.
+func (pl *planner) build() error {
+	s, g := pl.session, pl.graph
+	prob := &partitioner.Problem{Nodes: []partitioner.Node{{Name: "host"}}}
+	up, down := []devices.Link{{}}, []devices.Link{{}}
+	faces := map[string]int{}
+	for _, a := range s.agents {
+		faces[a.info.PhysicalID]++
+	}
+	for _, a := range s.agents {
+		u, d, launch := s.predictor.links(&a.info)
+		dev := partitioner.Device{ID: a.info.ID, Resource: a.info.ID, Launch: launch}
+		if s.exclusive {
+			dev.Resource = a.info.PhysicalID
+		}
+		if !a.info.UnifiedMemory {
+			dev.Node = len(prob.Nodes)
+			prob.Nodes = append(prob.Nodes, partitioner.Node{Name: a.info.ID, Memory: a.info.MemoryTotal})
+			up, down = append(up, u), append(down, d)
+		}
+		prob.Devices = append(prob.Devices, dev)
+	}
+	prob.Links = partitioner.StarLinks(up, down)
+	current := map[*Buffer]int{}
+	ids := map[*Buffer]int{}
+	datum := func(b *Buffer, fresh bool) int {
+		d, ok := current[b]
+		if ok && !fresh {
+			return d
+		}
+		if ids[b] == 0 {
+			ids[b] = len(ids) + 1
+		}
+		data := partitioner.Datum{Name: b.array.Name, Bytes: int64(len(b.host)), Buffer: ids[b]}
+		if !fresh {
+			data.Nodes = []int{0}
+		}
+		current[b] = len(prob.Data)
+		prob.Data = append(prob.Data, data)
+		return current[b]
+	}
+	var faults []error
+	for i := range g.tasks {
+		t := &g.tasks[i]
+		pt := partitioner.Task{Name: t.name, After: t.after, Cost: make([]partitioner.Estimate, len(s.agents))}
+		if err := pl.candidates(i, &pt, faces); err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		if err := pl.splitRule(i, &pt); err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		for j, b := range t.buffers {
+			if b == nil || !t.call.Args[j].Mode.Reads() {
+				continue
+			}
+			read := partitioner.Read{Datum: datum(b, false)}
+			if band := pl.placed[i].bands[j]; band != nil && pt.Split != nil {
+				read.ByShare = true
+				read.Halo = max(-band.Low, band.High-band.Stride, 0) * int64(b.array.DType.Size())
+			}
+			if !slices.ContainsFunc(pt.Reads, func(r partitioner.Read) bool { return r.Datum == read.Datum }) {
+				pt.Reads = append(pt.Reads, read)
+			}
+		}
+		written := map[*Buffer]bool{}
+		for j, b := range t.buffers {
+			if b == nil || !t.call.Args[j].Mode.Writes() || written[b] {
+				continue
+			}
+			written[b] = true
+			if _, known := current[b]; !known && t.call.Args[j].Mode == kernels.Write {
+				ids[b] = len(ids) + 1
+			}
+			pt.Writes = append(pt.Writes, datum(b, true))
+		}
+		prob.Tasks = append(prob.Tasks, pt)
+	}
+	pl.Problem = prob
+	return errors.Join(faults...)
+}
+
+// candidates fills in the cost of task i on each device, or why it cannot run
+// there. None at all is a *PlanError.
+func (pl *planner) candidates(i int, pt *partitioner.Task, faces map[string]int) error {
+	s, t := pl.session, &pl.graph.tasks[i]
+	pl.variants[i] = make([]*kernels.Variant, len(s.agents))
+	allowed, err := pl.selected(t.selector)
+	if err != nil {
+		return &TaskError{Task: t.name, Attempt: 1, Err: err}
+	}
+	work := size(t.call, t.call.Range.Items())
+	pe := &PlanError{Task: t.name}
+	for j, a := range s.agents {
+		v, why := pl.candidate(t, a, allowed)
+		if why != "" {
+			pt.Cost[j].Refused = why
+			pe.Tried = append(pe.Tried, why)
+			continue
+		}
+		pl.variants[i][j] = v
+		pt.Cost[j] = pl.estimate(t.call, v, a, work)
+		if n := faces[a.info.PhysicalID]; !s.exclusive && n > 1 {
+			// All faces at once: each gets its part of the processor.
+			pt.Cost[j].Run *= time.Duration(n)
+			pt.Cost[j].Fixed *= time.Duration(n)
+		}
+		pt.Cost[j].Run *= time.Duration(t.times())
+	}
+	if len(pe.Tried) == len(s.agents) {
+		pe.Hint = s.hintFor(t.call.Kernel)
+		return pe
+	}
+	return nil
+}
+
+// selected is the set of devices that a task's selector allows; nil: all.
+func (pl *planner) selected(selector string) (map[string]bool, error) {
+	if selector == "" {
+		return nil, nil
+	}
+	if ids, known := pl.selectors[selector]; known {
+		return ids, nil
+	}
+	sel, err := ParseSelector(selector)
+	if err != nil {
+		return nil, err
+	}
+	infos, err := sel.Select(pl.session.Devices())
+	if err != nil {
+		return nil, err
+	}
+	ids := map[string]bool{}
+	for _, d := range infos {
+		ids[d.ID] = true
+	}
+	pl.selectors[selector] = ids
+	return ids, nil
+}
+
+// estimate asks the cost model, once for calls that are alike.
+func (pl *planner) estimate(c *kernels.Call, v *kernels.Variant, a *agent, work costmodel.Size) partitioner.Estimate {
+	k := estimateKey{v, a.index, work}
+	e, known := pl.estimates[k]
+	if !known {
+		e = pl.session.predictor.estimate(c.Kernel, v, a, work)
+		pl.estimates[k] = e
+	}
+	return e
+}
+
+type estimateKey struct {
+	variant *kernels.Variant
+	agent   int
+	size    costmodel.Size
+}
+
+// candidate is the variant that a would run, or why it does not take the task.
+func (pl *planner) candidate(t *task, a *agent, allowed map[string]bool) (*kernels.Variant, string) {
+	if allowed != nil && !allowed[a.info.ID] {
+		return nil, fmt.Sprintf("%s is not among the devices asked for (%s)", a.info.ID, t.selector)
+	}
+	if a.lost.Load() {
+		return nil, fmt.Sprintf("%s is out of use: the device was lost", a.info.ID)
+	}
+	if a.hung.Load() {
+		return nil, fmt.Sprintf("%s is out of use: a kernel exceeded its time limit and still runs", a.info.ID)
+	}
+	v, err := t.call.Kernel.VariantFor(a.info)
+	if err != nil {
+		return nil, err.Error()
+	}
+	if !a.info.UnifiedMemory {
+		for _, b := range t.buffers {
+			if b != nil && a.info.MaxAlloc > 0 && int64(len(b.host)) > a.info.MaxAlloc {
+				return nil, fmt.Sprintf("%s takes buffers of at most %d bytes, %q has %d", a.info.ID, a.info.MaxAlloc, b.array.Name, len(b.host))
+			}
+		}
+	}
+	local := v.StaticLocal
+	for _, arg := range t.call.Args {
+		local += arg.LocalBytes
+	}
+	if local > a.info.LocalMemory && a.info.LocalMemory > 0 {
+		return nil, fmt.Sprintf("%s has %d bytes of local memory, %s needs %d (%d in the kernel, %d as arguments)",
+			a.info.ID, a.info.LocalMemory, t.call.Kernel.Name, local, v.StaticLocal, local-v.StaticLocal)
+	}
+	return v, ""
+}
+
+// hintFor says what would bring a device that runs k.
+func (s *Session) hintFor(k *kernels.Kernel) string {
+	for _, v := range k.Variants {
+		for _, b := range s.backends {
+			if b.Name == string(v.Language) && !b.Available && b.Hint != "" {
+				return b.Hint
+			}
+		}
+	}
+	return ""
+}
+
+// minGrainItems is the smallest number of work-items by which cuts are rounded
+// where the work-group size is free: whole cache lines of any element type.
+const minGrainItems = 64
+
+// splitRule decides whether task i may be divided.
+func (pl *planner) splitRule(i int, pt *partitioner.Task) error {
+	t := &pl.graph.tasks[i]
+	place := &pl.placed[i]
+	place.dim = -1
+	var err error
+	if place.bands, err = t.call.Bands(); err != nil {
+		place.bands = make([]*kernels.Band, len(t.call.Args))
+	}
+	capable := 0
+	for _, v := range pl.variants[i] {
+		if v != nil {
+			capable++
+		}
+	}
+	parts := 0
+	for _, f := range t.split.Shares {
+		if f > 0 {
+			parts++
+		}
+	}
+	if t.split.Never || t.times() > 1 || t.call.Range.Items() <= 1 {
+		return nil
+	}
+	if parts == 1 { // all of it for one device
+		next := 0
+		for j, v := range pl.variants[i] {
+			if v == nil {
+				continue
+			}
+			if next < len(t.split.Shares) && t.split.Shares[next] > 0 {
+				pt.Devices = []int{j}
+			}
+			next++
+		}
+		return nil
+	}
+	dim, bands, err := t.call.Splittable()
+	if err == nil {
+		err = t.aliased()
+	}
+	if err != nil {
+		if parts > 1 {
+			return &TaskError{Task: t.name, Attempt: 1, Err: fmt.Errorf("%w: %w", err, devices.ErrInvalid)}
+		}
+		place.reason = err.Error()
+		return nil
+	}
+	items := t.call.Range.Size[dim]
+	place.dim, place.bands = dim, bands
+	if capable < 2 {
+		if parts > 1 {
+			place.reason = fmt.Sprintf("%d shares asked for, one device can run it", parts)
+		}
+		return nil
+	}
+	pt.Split = &partitioner.Split{Items: items, Grain: max(t.call.Range.Local[dim], 1)}
+	if t.call.Range.Local[dim] == 0 && dim == 0 && items >= minGrainItems*4*capable {
+		pt.Split.Grain = minGrainItems
+	}
+	if parts > 0 {
+		pt.Split.Shares = make([]float64, len(pl.session.agents))
+		next := 0
+		var lastOne int
+		for j, v := range pl.variants[i] {
+			if v != nil && next < len(t.split.Shares) {
+				pt.Split.Shares[j] = t.split.Shares[next]
+				next, lastOne = next+1, j
+			}
+		}
+		for ; next < len(t.split.Shares); next++ { // fewer devices than shares
+			pt.Split.Shares[lastOne] += t.split.Shares[next]
+			place.reason = fmt.Sprintf("%d shares asked for, %d devices can run it: the last takes what is left", len(t.split.Shares), capable)
+		}
+	}
+	return nil
+}
+
+// aliased refuses a split of a task that takes one buffer as two arguments and
+// writes it.
+func (t *task) aliased() error {
+	for i, b := range t.buffers {
+		for j := range i {
+			if b != nil && b == t.buffers[j] && (t.call.Args[i].Mode.Writes() || t.call.Args[j].Mode.Writes()) {
+				return fmt.Errorf("%s cannot be split: buffer %q is two of its arguments and is written", t.call.Kernel.Name, b.array.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// place turns the schedule into placements.
+func (pl *planner) place() {
+	for i := range pl.placed {
+		place, task := &pl.placed[i], &pl.graph.tasks[i]
+		scheduled := &pl.Schedule.Tasks[i]
+		whole := task.call.Range.Norm()
+		if place.reason == "" {
+			place.reason = scheduled.Reason
+		}
+		for _, share := range scheduled.Shares {
+			nd := whole
+			if len(scheduled.Shares) > 1 {
+				nd.Offset[place.dim] += share.Lo
+				nd.Size[place.dim] = share.Hi - share.Lo
+			}
+			v, a := pl.variants[i][share.Device], pl.session.agents[share.Device]
+			for _, chunk := range pl.chunks(i, nd, a, share.Finish-share.Start) {
+				place.shares = append(place.shares, placedShare{agent: share.Device, nd: chunk, variant: v,
+					key: pl.session.predictor.key(task.call.Kernel, v, a), size: size(task.call, chunk.Items())})
+			}
+		}
+	}
+	if pl.forwardOrder() {
+		pl.order = pl.Schedule.Order
+	}
+}
+
+// forwardOrder reports whether the schedule's order may be used for lowering:
+// it keeps all dependencies of the graph.
+func (pl *planner) forwardOrder() bool {
+	at := make([]int, len(pl.graph.tasks))
+	for n, t := range pl.Schedule.Order {
+		at[t] = n
+	}
+	if len(pl.Schedule.Order) != len(at) {
+		return false
+	}
+	for i := range pl.graph.tasks {
+		for _, a := range pl.graph.tasks[i].after {
+			if at[a] > at[i] {
+				return false
+			}
+		}
+	}
+	return true
+}
