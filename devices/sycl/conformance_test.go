@@ -1,0 +1,31 @@
+package sycl
+
+import (
+	"testing"
+
+	"github.com/tandemrun/tandem/devices/devicetest"
+)
+
+// need skips t when there is no SYCL device, or fails it when TANDEM_REQUIRE
+// says that there has to be one.
+func need(t testing.TB) *Driver {
+	t.Helper()
+	d := &Driver{}
+	devicetest.Require(t, backend, d.Probe(t.Context()).Reason)
+	return d
+}
+
+func TestConformance(t *testing.T) {
+	skip := map[string]string{}
+	if raceEnabled {
+		for _, name := range []string{"no-allocation-launch", "no-allocation-copy"} {
+			skip[name] = "the race detector makes pools forget, so allocations mean nothing"
+		}
+	}
+	devicetest.Run(t, devicetest.Options{
+		Driver:  need(t),
+		Kernels: devicetest.OpenCLKernels(),
+		Fail:    failOn,
+		Skip:    skip,
+	})
+}

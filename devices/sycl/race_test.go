@@ -1,0 +1,5 @@
+//go:build race
+
+package sycl
+
+const raceEnabled = true
