@@ -45,7 +45,7 @@ An output that was there before stays as it was until then.`,
 	fl.StringVar(&f.trace, "trace", "", "write a trace for Perfetto (ui.perfetto.dev) or chrome://tracing to this file")
 	fl.StringVar(&f.report, "report", "", "write a page with timeline, device table and task graph to this file")
 	fl.BoolVar(&f.planOnly, "plan-only", false, "show the predicted schedule and run nothing")
-	fl.BoolVar(&f.verify, "verify", false, "run again on one device alone, cpu if it can, and compare before writing the outputs")
+	fl.BoolVar(&f.verify, "verify", false, "run again on one device alone, the cpu if possible, and compare before writing the outputs")
 	fl.StringArrayVar(&f.limitMem, "limit-mem", nil, "bound the memory used on a device: opencl:0=64MiB")
 	return c
 }

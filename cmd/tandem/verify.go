@@ -57,7 +57,9 @@ func (v *verifyJSON) text() string {
 
 // verify runs the pipeline again on one device alone and compares the outputs
 // in memory with those of the run. The reference is the cpu, whose kernels are
-// plain Go, where it can run all of it; else the first device that can.
+// plain Go, where it can run all of it; else, or if the cpu alone made the
+// results, the first other device that can. A device is compared with itself
+// only where there is no other.
 func (a *app) verify(ctx context.Context, p *pipeline.Pipeline, s *tandem.Session, done *job) (*verifyJSON, error) {
 	var candidates []string
 	for _, b := range s.Backends() {
@@ -65,18 +67,19 @@ func (a *app) verify(ctx context.Context, p *pipeline.Pipeline, s *tandem.Sessio
 			candidates = append(candidates, b.Devices[i].ID)
 		}
 	}
-	// A device that took part comes last: running it twice shows less.
 	took := map[string]bool{}
 	for _, d := range s.Stats() {
-		took[d.ID] = d.Tasks > 0
+		if d.Tasks > 0 {
+			took[d.ID] = true
+		}
 	}
 	slices.SortStableFunc(candidates, func(x, y string) int {
 		rank := func(id string) int {
 			switch {
+			case took[id] && len(took) == 1:
+				return 2 // it ran all of it: running it again shows the least
 			case id == "cpu:0":
 				return 0
-			case took[id]:
-				return 2
 			}
 			return 1
 		}
