@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"strings"
 
 	"github.com/tandemrun/tandem/devices"
 )
@@ -154,7 +155,11 @@ func (t Type) encodeStruct(b []byte, v any) error {
 		return fmt.Errorf("%v for struct %s, want its fields", v, t)
 	}
 	if len(fields) != len(t.Fields) {
-		return fmt.Errorf("%d fields for struct %s, which has %d", len(fields), t, len(t.Fields))
+		var names []string
+		for _, f := range t.Fields {
+			names = append(names, f.Name)
+		}
+		return fmt.Errorf("got %d of the %d fields of struct %s, which are %s", len(fields), len(t.Fields), t, strings.Join(names, ", "))
 	}
 	for i, f := range t.Fields {
 		g := fields[i]

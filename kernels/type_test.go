@@ -153,7 +153,7 @@ func TestEncode(t *testing.T) {
 		{Vector(devices.Int8, 2), []int{1, 300}, "lane 1: 300 does not fit in char"},
 		{Vector(devices.Int8, 2), nil, "is no number"},
 		{probe(), 3, "3 for struct probe_t, want its fields"},
-		{probe(), []FieldValue{{Name: "id"}}, "1 fields for struct probe_t, which has 4"},
+		{probe(), []FieldValue{{Name: "id"}}, "got 1 of the 4 fields of struct probe_t, which are id, origin, flag, stamp"},
 		{probe(), []FieldValue{{"origin", "", 1}, {}, {}, {}}, `field 0 of struct probe_t is "id", got "origin"`},
 		{probe(), []FieldValue{{"id", "uint", 1}, {}, {}, {}}, `field "id" of struct probe_t is int, got uint`},
 		{probe(), []FieldValue{{"id", "", "x"}, {}, {}, {}}, `field "id" of struct probe_t: x (string) is no number`},
