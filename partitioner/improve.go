@@ -106,6 +106,9 @@ func (f *search) decode(sol *solution, oct []float64, limit time.Duration) time.
 	f.reset()
 	for i, t := range sol.order {
 		c := sol.choice[t]
+		if sp := f.Tasks[t].Split; sp != nil && sp.Shares != nil {
+			c = divided // as asked for, however much sooner one device would be done
+		}
 		ready := f.ready(t)
 		if c == anyDevice {
 			c = f.choose(t, ready, oct)

@@ -225,3 +225,31 @@ func TestTransfers(t *testing.T) {
 		t.Errorf("one copy engine: %d transfers, a ends at %v; want 2, 25ms", len(pl.Transfers), pl.Tasks[0].Finish)
 	}
 }
+
+// Shares that were asked for stay however much sooner one device would be done,
+// alone and in the middle of tasks that have a choice.
+func TestFixedSharesStay(t *testing.T) {
+	p := &Problem{
+		Devices: []Device{{ID: "fast:0"}, {ID: "slow:0"}},
+		Nodes:   make([]Node, 1),
+		Links:   StarLinks([]devices.Link{{}}, []devices.Link{{}}),
+		Data:    []Datum{{Bytes: 100, Nodes: []int{0}}, {Bytes: 100}, {Bytes: 100}, {Bytes: 100}},
+	}
+	for i := range 3 {
+		p.Tasks = append(p.Tasks, Task{Name: string(rune('a' + i)), Cost: run(10*ms, 1000*ms), Reads: []Read{{Datum: i}}, Writes: []int{i + 1}})
+	}
+	p.Tasks[1].Split = &Split{Items: 100, Shares: []float64{0.1, 0.9}}
+	pl := plan(t, p)
+	for seed := range uint64(20) {
+		better, err := Improve(p, pl, seed, 2000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := better.Validate(p); err != nil {
+			t.Fatal(err)
+		}
+		if got := items(better, 1, 2); !slices.Equal(got, []int{10, 90}) {
+			t.Errorf("seed %d: divided %v, want 10 and 90 as asked for", seed, got)
+		}
+	}
+}
