@@ -201,6 +201,9 @@ func (pl *planner) candidate(t *task, a *agent, allowed map[string]bool) (*kerne
 			}
 		}
 	}
+	if why := groupTooLarge(t.call.Range, &a.info); why != "" {
+		return nil, why
+	}
 	local := v.StaticLocal
 	for _, arg := range t.call.Args {
 		local += arg.LocalBytes
@@ -210,6 +213,25 @@ func (pl *planner) candidate(t *task, a *agent, allowed map[string]bool) (*kerne
 			a.info.ID, a.info.LocalMemory, t.call.Kernel.Name, local, v.StaticLocal, local-v.StaticLocal)
 	}
 	return v, ""
+}
+
+// groupTooLarge says why no group of the range's local size fits on a device;
+// "" if one does, or the size is free.
+func groupTooLarge(r devices.NDRange, d *devices.Info) string {
+	items := 1
+	for dim, n := range r.Local {
+		if n <= 0 {
+			continue
+		}
+		items *= n
+		if most := d.MaxItemSizes[dim]; most > 0 && n > most {
+			return fmt.Sprintf("%s takes work-groups of at most %d in dimension %d, local asks for %d", d.ID, most, dim, n)
+		}
+	}
+	if d.MaxWorkGroup > 0 && items > d.MaxWorkGroup {
+		return fmt.Sprintf("%s takes work-groups of at most %d work-items, local %v asks for %d", d.ID, d.MaxWorkGroup, r.Local[:max(r.Dims, 1)], items)
+	}
+	return ""
 }
 
 // hintFor says what would bring a device that runs k.
