@@ -35,6 +35,7 @@ type agent struct {
 	ready []*op // issuable, in order
 	done  []*op // whose Complete has been called
 	look  []*op // that another device now waits for
+	held  []*op // issuable, but every queue they fit has enough
 	again bool  // recovery has ended an op that held ones may wait for
 	stop  bool
 	awake bool          // counted in by the session's clock
@@ -59,6 +60,7 @@ type agentQueue struct {
 	name      string
 	issued    []*op // in order; [head:] are not retired yet
 	head      int
+	ahead     time.Duration // predicted run of the launches that are not retired
 	unwatched int           // ops issued since the last one that has a Notify
 	since     time.Duration // when the op at head came to be first
 }
@@ -166,16 +168,18 @@ func (a *agent) rouse() {
 // loop is the agent's goroutine.
 func (a *agent) loop() {
 	defer close(a.exited)
-	var ready, held []*op // held: issuable, but every queue it fits is full
-	var done, look []*op
+	var ready, done, look []*op
 	for {
 		a.mu.Lock()
+		idle := len(a.ready)+len(a.done)+len(a.look) == 0 && !a.again
+		if !idle {
+			ready, a.held = append(ready, a.held...), a.held[:0]
+		}
 		ready, a.ready = append(ready, a.ready...), a.ready[:0]
 		done, a.done = append(done, a.done...), a.done[:0]
 		look, a.look = append(look, a.look...), a.look[:0]
-		stop, again := a.stop, a.again
+		stop := a.stop
 		a.again = false
-		idle := len(ready)+len(done)+len(look) == 0 && !again
 		if idle && a.awake {
 			a.awake = false
 			a.session.clock.change(-1, 0, 0)
@@ -191,15 +195,20 @@ func (a *agent) loop() {
 		if len(done) > 0 {
 			a.retire()
 		}
-		held = append(held, ready...)
-		still := held[:0]
-		for _, o := range held {
+		kept := ready[:0]
+		for _, o := range ready {
 			if !a.issue(o) {
-				still = append(still, o)
+				kept = append(kept, o)
 			}
 		}
-		clear(held[len(still):])
-		held = still
+		if len(kept) > 0 {
+			a.mu.Lock()
+			a.held = append(a.held, kept...)
+			a.mu.Unlock()
+			a.session.offer(a)
+		} else if a.launches.Load() == 0 {
+			a.steal()
+		}
 		for _, o := range look {
 			a.notify(o)
 		}
@@ -324,6 +333,7 @@ func (a *agent) issue(o *op) bool {
 	q.unwatched++
 	if o.kind == opLaunch {
 		a.launches.Add(1)
+		q.ahead += o.predicted
 	}
 	if cross := o.markIssued(); cross || q.unwatched >= watchEvery {
 		a.notify(o)
@@ -351,7 +361,7 @@ func (a *agent) pick(o *op, last *op) *agentQueue {
 			}
 		}
 	}
-	if q.inFlight() >= maxInFlight {
+	if n := q.inFlight(); n >= maxInFlight || (a.session.stealing && n >= 2 && o.kind == opLaunch && q.ahead+o.predicted > maxAhead) {
 		return nil
 	}
 	return q
@@ -405,6 +415,7 @@ func (a *agent) retireQueue(q *agentQueue) {
 		moved = true
 		if o.kind == opLaunch {
 			a.launches.Add(-1)
+			q.ahead -= o.predicted
 		}
 		times, terr := o.event.Times()
 		if terr != nil {

@@ -17,13 +17,26 @@ const (
 	hideFrom      = 10
 )
 
-// chunks cuts a share of task i that runs for run on a.
-func (pl *planner) chunks(i int, nd devices.NDRange, a *agent, run time.Duration) []devices.NDRange {
-	task, place, split := &pl.graph.tasks[i], &pl.placed[i], pl.Problem.Tasks[i].Split
-	if a.info.UnifiedMemory || place.dim < 0 || task.split.Never || task.times() > 1 {
+// The share of a device that others could relieve is cut into up to maxStolen
+// parts of at least minStolen.
+const (
+	maxStolen = 8
+	minStolen = 500 * time.Microsecond
+)
+
+// chunks cuts a share of task i, one of shares, that runs for run on a.
+func (pl *planner) chunks(i int, nd devices.NDRange, a *agent, run time.Duration, shares int) []devices.NDRange {
+	task, place := &pl.graph.tasks[i], &pl.placed[i]
+	if place.dim < 0 || task.split.Never || task.times() > 1 {
 		return []devices.NDRange{nd}
 	}
 	up, down, launch := pl.session.predictor.links(&a.info)
+	if a.info.UnifiedMemory {
+		if shares < 2 || !pl.session.stealing {
+			return []devices.NDRange{nd}
+		}
+		return pl.cut(i, nd, min(int(run/max(chunkOverhead*launch, minStolen)), maxStolen))
+	}
 	var in, out int64
 	for j, b := range task.buffers {
 		if b == nil || place.bands[j] == nil {
@@ -43,6 +56,12 @@ func (pl *planner) chunks(i int, nd devices.NDRange, a *agent, run time.Duration
 	}
 	each := chunkOverhead * (launch + up.Latency + down.Latency)
 	n := min(int(max(copying, run)/max(each, 1)), maxChunks)
+	return pl.cut(i, nd, n)
+}
+
+// cut makes up to n parts of a share, of about the same size.
+func (pl *planner) cut(i int, nd devices.NDRange, n int) []devices.NDRange {
+	task, place, split := &pl.graph.tasks[i], &pl.placed[i], pl.Problem.Tasks[i].Split
 	grain := max(task.call.Range.Local[place.dim], 1)
 	if split != nil {
 		grain = max(grain, split.Grain)

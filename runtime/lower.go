@@ -76,6 +76,7 @@ func (r *Run) lowerTask(t int) {
 func (r *Run) lowerPart(o *op, task *task, placed *placement, share *placedShare) error {
 	s, a := r.session, o.agent
 	call := task.call
+	o.variant, o.predicted = share.variant, share.predicted
 	o.launch = devices.Launch{Kernel: share.kernel, Range: share.nd, Args: make([]devices.Arg, len(call.Args))}
 	for i := range call.Args {
 		arg := &call.Args[i]

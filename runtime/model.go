@@ -92,7 +92,11 @@ func (s *Session) observe(o *op, a *agent, t devices.Times) {
 		return
 	}
 	share := &o.run.plan.placed[o.task].shares[o.part]
-	sample := costmodel.Sample{Key: share.key, Size: share.size, Run: t.Run(), Elapsed: t.End - t.Queued}
+	key := share.key
+	if o.planned != nil {
+		key = s.predictor.key(o.run.graph.tasks[o.task].call.Kernel, o.variant, a)
+	}
+	sample := costmodel.Sample{Key: key, Size: share.size, Run: t.Run(), Elapsed: t.End - t.Queued}
 	for _, other := range s.agents {
 		if other != a && other.info.PhysicalID == a.info.PhysicalID && other.launches.Load() > 0 {
 			sample.Contended = true

@@ -56,8 +56,11 @@ type LaunchEvent struct {
 	Part   int // 0-based; Parts is 1 for a task that was not split
 	Parts  int
 	Device string
-	Queue  string // "compute#0"
-	Range  devices.NDRange
+	// Planned is the device that the plan had it on, where Device stole it or
+	// stood in for a lost one; empty: it ran as planned.
+	Planned string
+	Queue   string // "compute#0"
+	Range   devices.NDRange
 	// ZeroCopy is how many bytes of buffers the launch touched on the host's
 	// own pages, where a device with memory of its own would have copied.
 	ZeroCopy int64

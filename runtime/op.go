@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/tandemrun/tandem/devices"
+	"github.com/tandemrun/tandem/kernels"
 	"github.com/tandemrun/tandem/transfer"
 )
 
@@ -27,11 +29,14 @@ const (
 // same device: then the device's own wait list keeps the order and the host
 // takes no round trip.
 type op struct {
-	id    OpID
-	kind  opKind
-	run   *Run   // nil for host accesses
-	agent *agent // nil for host accesses
-	queue devices.QueueKind
+	id        OpID
+	kind      opKind
+	run       *Run             // nil for host accesses
+	agent     *agent           // nil for host accesses
+	planned   *agent           // whose it was before it was stolen; nil: it was not
+	variant   *kernels.Variant // of a launch
+	predicted time.Duration    // what the launch is expected to take
+	queue     devices.QueueKind
 
 	// pending counts what still has to happen before the op is issuable, plus
 	// one until lowering has added all predecessors.

@@ -39,12 +39,13 @@ type placement struct {
 
 // placedShare is the part of a task that one device runs.
 type placedShare struct {
-	agent   int
-	nd      devices.NDRange
-	variant *kernels.Variant
-	kernel  devices.Kernel // set by compile
-	key     costmodel.Key
-	size    costmodel.Size
+	agent     int
+	nd        devices.NDRange
+	variant   *kernels.Variant
+	kernel    devices.Kernel // set by compile
+	key       costmodel.Key
+	size      costmodel.Size
+	predicted time.Duration
 }
 
 // Plan checks the graph and decides where its tasks run. Nothing is compiled

@@ -1,6 +1,7 @@
 package tandem
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -24,7 +25,7 @@ type planner struct {
 // build makes the problem. Each version of a buffer is one datum.
 func (pl *planner) build() error {
 	s, g := pl.session, pl.graph
-	prob := &partitioner.Problem{Nodes: []partitioner.Node{{Name: "host"}}}
+	prob := &partitioner.Problem{Nodes: []partitioner.Node{{Name: "host"}}, Contention: true}
 	up, down := []devices.Link{{}}, []devices.Link{{}}
 	faces := map[string]int{}
 	for _, a := range s.agents {
@@ -357,15 +358,31 @@ func (pl *planner) place() {
 				nd.Size[place.dim] = share.Hi - share.Lo
 			}
 			v, a := pl.variants[i][share.Device], pl.session.agents[share.Device]
-			for _, chunk := range pl.chunks(i, nd, a, share.Finish-share.Start) {
-				place.shares = append(place.shares, placedShare{agent: share.Device, nd: chunk, variant: v,
+			run := share.Finish - share.Start
+			for _, chunk := range pl.chunks(i, nd, a, run, len(scheduled.Shares)) {
+				predicted := run / time.Duration(task.times())
+				if all := nd.Items(); all > 0 {
+					predicted = time.Duration(float64(predicted) * float64(chunk.Items()) / float64(all))
+				}
+				place.shares = append(place.shares, placedShare{agent: share.Device, nd: chunk, variant: v, predicted: predicted,
 					key: pl.session.predictor.key(task.call.Kernel, v, a), size: size(task.call, chunk.Items())})
 			}
 		}
 	}
 	if pl.forwardOrder() {
-		pl.order = pl.Schedule.Order
+		pl.order = pl.byStart()
 	}
+}
+
+// byStart is the schedule's order sorted by when the tasks start. What runs
+// early is lowered early, also where a run has too many operations to lower
+// all of them at once: no queue runs dry meanwhile.
+func (pl *planner) byStart() []int {
+	order := slices.Clone(pl.Schedule.Order)
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(pl.Schedule.Tasks[a].Start, pl.Schedule.Tasks[b].Start)
+	})
+	return order
 }
 
 // forwardOrder reports whether the schedule's order may be used for lowering:

@@ -48,6 +48,7 @@ type Session struct {
 	agents    []*agent
 	clock     hostClock
 	lineage   bool // there is more than one device: remember how to recompute what one of them loses
+	stealing  bool // an idle device may take launches from another
 	exclusive bool // faces of one processor take turns
 	observer  Observer
 	predictor predictor
@@ -115,6 +116,10 @@ func Open(ctx context.Context, c Config) (*Session, error) {
 		s.agents = append(s.agents, a)
 	}
 	s.lineage = len(s.agents) > 1
+	for _, a := range s.agents[1:] {
+		// Faces that take turns have nothing to take from each other.
+		s.stealing = s.stealing || (sel.namesFaces(chosen) || a.info.PhysicalID != s.agents[0].info.PhysicalID)
+	}
 	s.exclusive = !sel.namesFaces(chosen)
 	s.programs.init(len(s.agents))
 	return s, nil

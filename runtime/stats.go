@@ -57,8 +57,14 @@ func (s *Session) report(o *op, a *agent, err error, t devices.Times, queue stri
 		}
 		if f := s.observer.Launched; f != nil {
 			task := &o.run.graph.tasks[o.task]
+			planned := ""
+			if o.planned != nil {
+				planned = o.planned.info.ID
+			} else if o.agent != a {
+				planned = o.agent.info.ID
+			}
 			f(LaunchEvent{Run: run, Op: o.id, After: o.after, Task: o.task, Name: task.name, Kernel: task.call.Kernel.Name,
-				Part: int(o.part), Parts: int(o.parts), Device: a.info.ID, Queue: queue, Range: o.launch.Range,
+				Part: int(o.part), Parts: int(o.parts), Device: a.info.ID, Planned: planned, Queue: queue, Range: o.launch.Range,
 				ZeroCopy: o.zero, Times: t, Err: err})
 		}
 	case opCopy:

@@ -1,0 +1,126 @@
+package tandem
+
+import (
+	"slices"
+	"time"
+
+	"github.com/tandemrun/tandem/devices"
+	"github.com/tandemrun/tandem/kernels"
+	"github.com/tandemrun/tandem/transfer"
+)
+
+// Work stealing is the last corrector of a plan: a device that has run out of
+// work takes launches that wait behind others on a device that works in the
+// same memory, so that nothing has to move. To leave something to take, a device
+// is not given more than a few milliseconds of predicted work at once.
+
+// maxAhead is the predicted work that a queue holds where others could steal.
+const maxAhead = 2 * time.Millisecond
+
+// offer tells idle agents that a has launches waiting.
+func (s *Session) offer(a *agent) {
+	if !s.stealing {
+		return
+	}
+	for _, b := range s.agents {
+		if b != a && b.launches.Load() == 0 && b.info.HostCoherent && b.usable() {
+			b.retry()
+		}
+	}
+}
+
+// steal takes one launch from another agent, if there is one that this device
+// can run where it is. It runs on the agent's goroutine and never waits: while
+// something is being lowered it takes nothing.
+func (a *agent) steal() {
+	s := a.session
+	if !s.stealing || !a.info.HostCoherent || !a.usable() || !s.mu.TryLock() {
+		return
+	}
+	defer s.mu.Unlock()
+	for _, victim := range s.agents {
+		if victim == a || !victim.info.HostCoherent {
+			continue
+		}
+		victim.mu.Lock()
+		for i := len(victim.held) - 1; i >= 0; i-- { // what it would come to last
+			o := victim.held[i]
+			if v, k := a.couldRun(o); k != nil {
+				victim.held = slices.Delete(victim.held, i, i+1)
+				victim.mu.Unlock()
+				if !a.adopt(o, v, k) {
+					victim.push(o)
+					return
+				}
+				a.push(o)
+				return
+			}
+		}
+		victim.mu.Unlock()
+	}
+}
+
+// couldRun finds the compiled kernel with which the agent could run o as it
+// stands: in the host's memory, with nothing left to wait for. s.mu is held.
+func (a *agent) couldRun(o *op) (*kernels.Variant, devices.Kernel) {
+	if o.kind != opLaunch || o.fault != nil {
+		return nil, nil
+	}
+	o.mu.Lock()
+	blocked := o.poison != nil
+	for _, e := range o.native {
+		done, err := e.op.state()
+		blocked = blocked || !done || err != nil
+	}
+	from := o.agent
+	o.mu.Unlock()
+	task := &o.run.graph.tasks[o.task]
+	if blocked || task.selector != "" {
+		return nil, nil
+	}
+	for _, b := range task.buffers {
+		if b != nil && len(b.host) > 0 && a.session.nodeOf(from, b.replicas[from.index]) != transfer.Host {
+			return nil, nil
+		}
+	}
+	v, err := task.call.Kernel.VariantFor(a.info)
+	if err != nil {
+		return nil, nil
+	}
+	return v, a.session.programs.compiled(a, v)
+}
+
+// adopt makes o a launch of this agent; false: it stays as it was.
+func (a *agent) adopt(o *op, v *kernels.Variant, k devices.Kernel) bool {
+	task := &o.run.graph.tasks[o.task]
+	buffers := make([]devices.Buffer, len(task.buffers))
+	for i, b := range task.buffers {
+		if b == nil || len(b.host) == 0 {
+			continue
+		}
+		r, err := a.session.replica(b, a, task)
+		if err != nil || a.session.nodeOf(a, r) != transfer.Host {
+			return false
+		}
+		buffers[i] = r.Buffer
+	}
+	for i, b := range buffers {
+		if b != nil {
+			o.launch.Args[i].Buffer = b
+		}
+	}
+	o.launch.Kernel = k
+	o.variant = v
+	o.mu.Lock()
+	o.planned = o.agent
+	o.agent = a
+	o.mu.Unlock()
+	return true
+}
+
+// compiled finds a kernel that has been compiled already.
+func (p *programs) compiled(a *agent, v *kernels.Variant) devices.Kernel {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.kernels[a.index][v]
+}
