@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/tandemrun/tandem/devices/devicetest"
 )
 
 var (
@@ -96,21 +98,26 @@ func TestAllPagesAreLinked(t *testing.T) {
 }
 
 // TestEnvironment holds docs/environment.md against the variables that the
-// code, the Makefile and the scripts name, both ways.
+// code, the Makefile and the scripts name: those are described, and what is
+// described is named somewhere, in a test at least.
 func TestEnvironment(t *testing.T) {
 	const page = "docs/environment.md"
 	described := map[string]bool{}
 	for _, name := range variable.FindAllString(readFile(t, filepath.Join(root, filepath.FromSlash(page))), -1) {
 		described[name] = true
 	}
-	used := map[string]string{}
+	used, tested := map[string]string{}, map[string]bool{}
 	walk(t, func(file string, text func() string) {
 		script := path.Dir(file) == ".ci" || path.Base(file) == "Makefile"
 		if path.Ext(file) != ".go" && !script {
 			return
 		}
 		for _, name := range variable.FindAllString(text(), -1) {
-			used[name] = file
+			if strings.HasSuffix(file, "_test.go") {
+				tested[name] = true
+			} else {
+				used[name] = file
+			}
 		}
 	})
 	if len(used) < 5 {
@@ -122,9 +129,27 @@ func TestEnvironment(t *testing.T) {
 		}
 	}
 	for name := range described {
-		if used[name] == "" {
+		if used[name] == "" && !tested[name] {
 			t.Errorf("%s describes %s, which nothing names", page, name)
 		}
+	}
+}
+
+// TestCases holds the table of the kit's cases against the kit.
+func TestCases(t *testing.T) {
+	_, section, ok := strings.Cut(readFile(t, filepath.Join(root, "docs", "writing-a-driver.md")), "\n## The cases of the kit\n")
+	if !ok {
+		t.Fatal("docs/writing-a-driver.md has no section The cases of the kit")
+	}
+	var listed []string
+	for line := range strings.Lines(section) {
+		if name, ok := strings.CutPrefix(line, "| `"); ok {
+			name, _, _ = strings.Cut(name, "`")
+			listed = append(listed, name)
+		}
+	}
+	if want := devicetest.CaseNames(); !slices.Equal(listed, want) {
+		t.Errorf("the page lists\n%v\nthe kit has\n%v", listed, want)
 	}
 }
 
