@@ -80,23 +80,6 @@ func anchors(text string) []string {
 	return list
 }
 
-// TestAllPagesAreLinked: a page that nothing leads to is not read.
-func TestAllPagesAreLinked(t *testing.T) {
-	linked := map[string]bool{"README.md": true}
-	pages := documents(t)
-	for _, d := range pages {
-		for _, m := range mdLink.FindAllStringSubmatch(prose(d.text), -1) {
-			target, _, _ := strings.Cut(m[1], "#")
-			linked[path.Join(path.Dir(d.path), target)] = true
-		}
-	}
-	for _, d := range pages {
-		if path.Dir(d.path) == "docs" && !linked[d.path] {
-			t.Errorf("no page has a link to %s", d.path)
-		}
-	}
-}
-
 // TestEnvironment holds docs/environment.md against the variables that the
 // code, the Makefile and the scripts name: those are described, and what is
 // described is named somewhere, in a test at least.
