@@ -159,8 +159,12 @@ func (p *Plan) decision(run int64, i int) DecisionEvent {
 	}
 	for _, sh := range p.placed[i].shares {
 		dim := max(p.placed[i].dim, 0)
-		lo := sh.nd.Offset[dim]
-		e.Chosen = append(e.Chosen, Share{p.session.agents[sh.agent].info.ID, dim, lo, lo + sh.nd.Size[dim]})
+		lo, id := sh.nd.Offset[dim], p.session.agents[sh.agent].info.ID
+		if n := len(e.Chosen); n > 0 && e.Chosen[n-1].Device == id && e.Chosen[n-1].Hi == lo {
+			e.Chosen[n-1].Hi += sh.nd.Size[dim] // chunks of one share
+			continue
+		}
+		e.Chosen = append(e.Chosen, Share{id, dim, lo, lo + sh.nd.Size[dim]})
 	}
 	return e
 }

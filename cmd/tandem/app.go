@@ -65,7 +65,7 @@ data. Exit codes: 0 done, 1 the work failed, 2 the input or usage is wrong,
 	// Completion offers the backends' names; ids would take a probe at each tab.
 	_ = root.RegisterFlagCompletionFunc("devices", cobra.FixedCompletions([]string{"cpu", "opencl", "kind=cpu", "kind=gpu", "kind=fpga", "!cpu"}, cobra.ShellCompDirectiveNoFileComp))
 	root.AddCommand(a.runCommand(), a.execCommand(), a.planCommand(), a.probeCommand(), a.checkCommand(),
-		a.kernelsCommand(), a.compareCommand(), a.schemaCommand(), a.versionCommand())
+		a.kernelsCommand(), a.compareCommand(), a.modelCommand(), a.benchCommand(), a.schemaCommand(), a.versionCommand())
 	return root
 }
 

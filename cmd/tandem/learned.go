@@ -7,28 +7,16 @@ import (
 	"github.com/tandemrun/tandem/devices"
 	tandem "github.com/tandemrun/tandem/runtime"
 	"github.com/tandemrun/tandem/runtime/calibrate"
-	"github.com/tandemrun/tandem/runtime/modelstore"
 )
 
 // learn gives the configuration what earlier runs learnt: the calibrations of
 // the devices and the cost model. save keeps what this run adds to the model.
 // Nothing here fails a command: without it the planner guesses.
 func (a *app) learn(ctx context.Context, c *tandem.Config) (save func()) {
-	calibrations := calibrate.Store{Dir: calibrate.DefaultDir()}
-	c.Calibrations = map[string]devices.Calibration{}
-	for _, d := range c.Drivers {
-		b := d.Probe(ctx)
-		for i := range b.Devices {
-			cal, found, err := calibrations.Get(&b.Devices[i])
-			if err != nil {
-				a.warn("%v", err)
-			}
-			if found {
-				c.Calibrations[b.Devices[i].ID] = cal
-			}
-		}
+	if c.Calibrations == nil {
+		c.Calibrations = a.calibrations(ctx)
 	}
-	store := &modelstore.Store{Dir: modelstore.DefaultDir()}
+	store := modelStore()
 	model, err := store.Load(ctx)
 	if err != nil {
 		a.warn("%v", err)
@@ -43,4 +31,23 @@ func (a *app) learn(ctx context.Context, c *tandem.Config) (save func()) {
 			a.warn("%v; what this run learnt is not kept", err)
 		}
 	}
+}
+
+// calibrations are what was measured of the devices there are, by id.
+func (a *app) calibrations(ctx context.Context) map[string]devices.Calibration {
+	store := calibrate.Store{Dir: calibrate.DefaultDir()}
+	found := map[string]devices.Calibration{}
+	for _, d := range a.drivers() {
+		b := d.Probe(ctx)
+		for i := range b.Devices {
+			cal, ok, err := store.Get(&b.Devices[i])
+			if err != nil {
+				a.warn("%v", err)
+			}
+			if ok {
+				found[b.Devices[i].ID] = cal
+			}
+		}
+	}
+	return found
 }

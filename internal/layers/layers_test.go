@@ -14,7 +14,7 @@ const module = "github.com/tandemrun/tandem"
 // below lists the folders that a folder may import besides itself. Arrows point
 // down only.
 var below = map[string][]string{
-	"cmd":         {"runtime", "partitioner", "transfer", "kernels", "devices"},
+	"cmd":         {"bench", "runtime", "partitioner", "transfer", "kernels", "devices"},
 	"examples":    {"runtime", "partitioner", "transfer", "kernels", "devices"},
 	"bench":       {"runtime", "partitioner", "transfer", "kernels", "devices"},
 	"internal":    {"runtime", "partitioner", "transfer", "kernels", "devices"},
