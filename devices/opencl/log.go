@@ -46,28 +46,55 @@ func errorLog(log, source string) string {
 
 var lineDirective = regexp.MustCompile(`^\s*#\s*(?:line\s+)?(\d+)(?:\s+"((?:[^"\\]|\\.)*)")?`)
 
-// position is "file:line: " of the first line of source in which name is
-// called, as #line directives count; "" when there is none.
+// position is "file:line:column: " of the first place inside a function of
+// source in which name is called, else of the first one at all, which is a
+// declaration or a macro; as #line directives count. "" when there is none.
 func position(source, name string) string {
 	call := regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\s*\(`)
-	file, line := "", 0
-	at := ""
-	for text := range strings.Lines(source) {
+	file, line, depth := "", 0, 0
+	first := ""
+	code := strings.SplitAfter(plainCode(source), "\n")
+	for n, text := range strings.SplitAfter(source, "\n") {
 		if m := lineDirective.FindStringSubmatch(text); m != nil {
-			n, _ := strconv.Atoi(m[1])
-			line = n - 1
+			at, _ := strconv.Atoi(m[1])
+			line = at - 1
 			if m[2] != "" {
 				file = m[2]
 			}
 			continue
 		}
 		line++
-		if file != "" && call.MatchString(text) {
-			at = fmt.Sprintf("%s:%d: ", file, line)
-			if !strings.HasSuffix(strings.TrimSpace(text), ");") || strings.Contains(text, "=") {
-				return at // not just a declaration
+		text = code[n]
+		for _, m := range call.FindAllStringIndex(text, -1) {
+			if file == "" {
+				break
+			}
+			at := fmt.Sprintf("%s:%d:%d: ", file, line, m[0]+1)
+			before := text[:m[0]]
+			if depth+strings.Count(before, "{")-strings.Count(before, "}") > 0 {
+				return at
+			}
+			if first == "" {
+				first = at
 			}
 		}
+		depth += strings.Count(text, "{") - strings.Count(text, "}")
 	}
-	return at
+	return first
+}
+
+// notCode are comments and text between quotation marks.
+var notCode = regexp.MustCompile(`(?s)/\*.*?(?:\*/|$)|//[^\n]*|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'`)
+
+// plainCode is source with blanks in place of comments and quoted text, so that
+// everything else stays where it is.
+func plainCode(source string) string {
+	return notCode.ReplaceAllStringFunc(source, func(text string) string {
+		return strings.Map(func(r rune) rune {
+			if r == '\n' {
+				return r
+			}
+			return ' '
+		}, text)
+	})
 }

@@ -213,11 +213,11 @@ func TestCleanLog(t *testing.T) {
 }
 
 func TestErrorLog(t *testing.T) {
-	source := "#line 1 \"a b.h\"\nfloat smooth(float v);\n#line 10 \"k.cl\"\n\nx = smooth (1);\n"
+	source := "#line 1 \"a b.h\"\nfloat smooth(float v);  /* { declared */\n#line 10 \"k.cl\"\nvoid k() { // smooth(1)\nx = smooth (1);\n}\n"
 	for log, first := range map[string]string{
-		"note: 135 instructions in function affine\nCannot find symbol smooth in kernel library\n": "k.cl:11: error: function 'smooth' is called and defined nowhere",
-		"ptxas fatal   : Unresolved extern function 'smooth'":                                      "k.cl:11: error: function 'smooth' is called and defined nowhere",
-		"ld.lld: error: undefined symbol: smooth":                                                  "k.cl:11: error: function 'smooth' is called and defined nowhere",
+		"note: 135 instructions in function affine\nCannot find symbol smooth in kernel library\n": "k.cl:11:5: error: function 'smooth' is called and defined nowhere",
+		"ptxas fatal   : Unresolved extern function 'smooth'":                                      "k.cl:11:5: error: function 'smooth' is called and defined nowhere",
+		"ld.lld: error: undefined symbol: smooth":                                                  "k.cl:11:5: error: function 'smooth' is called and defined nowhere",
 		"undefined reference to `nowhere'":                                                         "error: function 'nowhere' is called and defined nowhere",
 		"k.cl:3:1: error: expected ';'":                                                            "k.cl:3:1: error: expected ';'",
 	} {
