@@ -12,6 +12,7 @@ import (
 
 	"github.com/tandemrun/tandem/devices/all"
 	"github.com/tandemrun/tandem/devices/devicetest"
+	"github.com/tandemrun/tandem/devices/sim"
 	tandem "github.com/tandemrun/tandem/runtime"
 	"github.com/tandemrun/tandem/runtime/arrayfile"
 	"github.com/tandemrun/tandem/runtime/pipeline"
@@ -128,6 +129,67 @@ func heat(n, rounds int) []float32 {
 		a, b = b, a
 	}
 	return a
+}
+
+// TestCommands holds the README's table of commands against the program.
+func TestCommands(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "tandem")
+	build := exec.Command("go", "build", "-o", program, "./cmd/tandem")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	help, err := exec.Command(program, "--help").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(help), "Available Commands:\n")
+	list, _, _ = strings.Cut(list, "\n\n")
+	commands := map[string]bool{}
+	for line := range strings.Lines(list) {
+		if name, _, _ := strings.Cut(strings.TrimSpace(line), " "); name != "help" {
+			commands[name] = true
+		}
+	}
+	if len(commands) < 5 {
+		t.Fatalf("%d commands found: the test would prove nothing\n%s", len(commands), help)
+	}
+	described := map[string]bool{}
+	for line := range strings.Lines(readFile(t, filepath.Join(root, "README.md"))) {
+		if row, ok := strings.CutPrefix(line, "| `tandem "); ok {
+			described[row[:strings.IndexAny(row, " `")]] = true
+		}
+	}
+	for name := range commands {
+		if !described[name] {
+			t.Errorf("README.md does not describe tandem %s", name)
+		}
+	}
+	for name := range described {
+		if !commands[name] {
+			t.Errorf("README.md describes tandem %s, which does not exist", name)
+		}
+	}
+}
+
+// TestSimulation reads the description of simulated devices that
+// docs/simulation.md shows.
+func TestSimulation(t *testing.T) {
+	const page = "docs/simulation.md"
+	text := readFile(t, filepath.Join(root, filepath.FromSlash(page)))
+	var shown string
+	for _, b := range blocks(text) {
+		if b.lang == "yaml" {
+			shown = b.text
+		}
+	}
+	d, err := sim.Parse(page, []byte(shown))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Devices) != 2 || d.Devices[0].Count != 2 || d.Devices[1].LostAt != 12*time.Millisecond {
+		t.Errorf("read as %+v", d)
+	}
 }
 
 // TestTiers holds the README's list of drivers against the list in the code.

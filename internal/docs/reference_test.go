@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"encoding/json"
 	"os"
 	"path"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/tandemrun/tandem/devices/devicetest"
+	"github.com/tandemrun/tandem/runtime/pipeline"
 )
 
 var (
@@ -114,6 +116,48 @@ func TestEnvironment(t *testing.T) {
 	for name := range described {
 		if used[name] == "" && !tested[name] {
 			t.Errorf("%s describes %s, which nothing names", page, name)
+		}
+	}
+}
+
+// TestPipelineKeys looks for every key of the pipeline format, as the schema
+// has it, in docs/pipeline.md.
+func TestPipelineKeys(t *testing.T) {
+	schema, err := pipeline.Schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tree any
+	if err := json.Unmarshal(schema, &tree); err != nil {
+		t.Fatal(err)
+	}
+	keys := map[string]bool{}
+	var collect func(v any)
+	collect = func(v any) {
+		switch v := v.(type) {
+		case []any:
+			for _, e := range v {
+				collect(e)
+			}
+		case map[string]any:
+			if p, ok := v["properties"].(map[string]any); ok {
+				for key := range p {
+					keys[key] = true
+				}
+			}
+			for _, e := range v {
+				collect(e)
+			}
+		}
+	}
+	collect(tree)
+	if len(keys) < 30 {
+		t.Fatalf("the schema has %d keys: the test would prove nothing", len(keys))
+	}
+	text := readFile(t, filepath.Join(root, "docs", "pipeline.md"))
+	for key := range keys {
+		if !strings.Contains(text, "`"+key+"`") && !strings.Contains(text, "{"+key+":") && !strings.Contains(text, ", "+key+":") && !strings.Contains(text, "- "+key+":") {
+			t.Errorf("docs/pipeline.md does not describe the key %s", key)
 		}
 	}
 }
