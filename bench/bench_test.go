@@ -1,25 +1,92 @@
 package bench_test
 
 import (
+	"encoding/json"
+	"errors"
+	"math"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/tandemrun/tandem/bench"
+	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/devices/all"
-	"os"
+	"github.com/tandemrun/tandem/devices/devicetest"
 )
 
-func TestTry(t *testing.T) {
-	ps, err := bench.Select(os.Getenv("P"))
-	if err != nil {
-		t.Fatal(err)
+// want are the results that each problem gives, with what bounds are exact
+// enough to be held in a test.
+var want = map[string][]string{
+	"coexec":   {"coexec.regular.efficiency", "coexec.irregular.efficiency", "coexec.cold_over_best"},
+	"launch":   {"launch.chain.cpu.us", "launch.chain.cpu.over_hand"},
+	"overhead": {"overhead.chain.1k.us_per_task", "overhead.rw3.bytes_per_task", "overhead.forkjoin.1k.us_per_task"},
+	"overlap":  {"overlap.makespan_over_bound", "overlap.hidden_ratio", "overlap.chain_overhead"},
+	"predict":  {"predict.seen.median_error", "predict.unseen.median_error", "predict.makespan_error"},
+	"replay":   {"replay.us_per_task", "replay.over_build"},
+	"schedule": {"schedule.mean_over_heft", "schedule.max_over_heft", "schedule.plan_seconds"},
+	"stream":   {"stream.triad.cpu.gb_per_s", "stream.triad.cpu.over_plain_go"},
+}
+
+// exact are figures of virtual time or of plans: the same on every machine.
+var exact = map[string][2]float64{
+	"overlap.makespan_over_bound": {1, 1.05},
+	"overlap.hidden_ratio":        {0.95, 1},
+	"overlap.chain_overhead_sim":  {-0.01, 0.01},
+	"schedule.mean_over_heft":     {0.5, 0.95},
+	"schedule.max_over_heft":      {0.5, 1},
+}
+
+func TestProblems(t *testing.T) {
+	devicetest.CheckGoroutines(t)
+	var names []string
+	for _, p := range bench.Problems() {
+		names = append(names, p.Name)
+		t.Run(p.Name, func(t *testing.T) {
+			results, err := p.Run(t.Context(), bench.Options{Drivers: all.Drivers(), Quick: true, Note: func(text string) { t.Log(text) }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p.Name == "coexec" && len(results) == 0 {
+				t.Skip("no device of two cores")
+			}
+			got := map[string]bool{}
+			for _, r := range results {
+				t.Logf("%s = %.4g %s", r.Name, r.Value, r.Unit)
+				if got[r.Name] {
+					t.Errorf("%s is there twice", r.Name)
+				}
+				got[r.Name] = true
+				if !strings.HasPrefix(r.Name, p.Name+".") || r.Unit == "" || r.Better != "lower" && r.Better != "higher" || math.IsNaN(r.Value) || math.IsInf(r.Value, 0) {
+					t.Errorf("result %+v", r)
+				}
+				if b, ok := exact[r.Name]; ok && (r.Value < b[0] || r.Value > b[1]) {
+					t.Errorf("%s = %v, want %v to %v", r.Name, r.Value, b[0], b[1])
+				}
+			}
+			for _, name := range want[p.Name] {
+				if !got[name] {
+					t.Errorf("there is no %s", name)
+				}
+			}
+			if _, err := json.Marshal(results); err != nil {
+				t.Error(err)
+			}
+		})
 	}
-	for _, p := range ps {
-		rs, err := p.Run(t.Context(), bench.Options{Drivers: all.Drivers(), Quick: os.Getenv("Q") != "", Note: func(s string) { t.Log(s) }})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, r := range rs {
-			t.Logf("%-40s %10.4g %s %s", r.Name, r.Value, r.Unit, r.Better)
-		}
+	if !slices.IsSorted(names) || len(names) != len(want) {
+		t.Errorf("problems %v, want %d in order", names, len(want))
+	}
+}
+
+func TestSelect(t *testing.T) {
+	some, err := bench.Select("schedule", "overlap")
+	if err != nil || len(some) != 2 || some[0].Name != "overlap" || some[1].Name != "schedule" {
+		t.Errorf("Select gave %v, %v", some, err)
+	}
+	if all, err := bench.Select(); err != nil || len(all) != len(bench.Problems()) {
+		t.Errorf("Select of nothing gave %d problems, %v", len(all), err)
+	}
+	if _, err := bench.Select("overlop"); !errors.Is(err, devices.ErrInvalid) || !strings.Contains(err.Error(), "overlap, predict") {
+		t.Errorf("Select of a wrong name: %v", err)
 	}
 }

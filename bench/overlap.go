@@ -71,7 +71,7 @@ func overlapped(ctx context.Context, tasks int) (makespan, bound time.Duration, 
 	defer func() { err = errors.Join(err, s.Close()) }()
 	f, take := affine(), consume()
 	g := tandem.NewGraph().Named("overlap")
-	var in, out []*tandem.Slice[int32]
+	var out []*tandem.Slice[int32]
 	for i := range tasks {
 		x, y := tandem.NewSlice[int32](s, chunkItems), tandem.NewSlice[int32](s, chunkItems)
 		if err := x.Update(ctx, func(v []int32) error { v[i] = int32(i); return nil }); err != nil {
@@ -79,7 +79,7 @@ func overlapped(ctx context.Context, tasks int) (makespan, bound time.Duration, 
 		}
 		g.Add(f, x, y).On("sim:0")
 		g.Add(take, y).On("sim:1")
-		in, out = append(in, x), append(out, y)
+		out = append(out, y)
 	}
 	r, err := s.Submit(ctx, g)
 	if err != nil {
@@ -97,12 +97,7 @@ func overlapped(ctx context.Context, tasks int) (makespan, bound time.Duration, 
 			return 0, 0, 0, fmt.Errorf("overlap: chunk %d holds %d at %d, want %d", i, v[i], i, 3*i+1)
 		}
 	}
-	_ = in
-	recording := rec.Recording()
-	if dump != nil {
-		dump(recording)
-	}
-	return r.Makespan(), time.Duration(tasks) * time.Millisecond, observe.HiddenRatio(recording), nil
+	return r.Makespan(), time.Duration(tasks) * time.Millisecond, observe.HiddenRatio(rec.Recording()), nil
 }
 
 // chainOnSim is the overhead of a chain of launches on a simulated device, in
@@ -181,5 +176,3 @@ func chainOnCores(ctx context.Context, o *Options) (overhead float64, err error)
 	o.note("overlap: a chain of %d tasks takes %v, by hand %v", tasks, best[1], best[0])
 	return best[1].Seconds()/best[0].Seconds() - 1, nil
 }
-
-var dump func(observe.Recording)
