@@ -156,7 +156,10 @@ func (f facts) device() (devices.Info, traits) {
 	info.Languages = append(info.Languages, LangLibrary)
 	switch info.Kind {
 	case devices.KindCPU:
-		info.PhysicalID, info.Queues = "cpu:0", 2
+		// Intel's CPU runtime begins the work of a second queue beside that of
+		// the first only when one of its threads happens to look for some; one
+		// kernel takes all cores anyway.
+		info.PhysicalID, info.Queues = "cpu:0", 1
 	case devices.KindGPU:
 		info.Queues = 4
 	default:

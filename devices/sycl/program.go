@@ -31,6 +31,8 @@ const (
 type buildBlock struct {
 	language, options  int32
 	text, size, option uintptr
+	names, _           int32
+	name               uintptr
 }
 
 // program is a built program together with what its kernels' launches need to
@@ -64,7 +66,7 @@ type built struct {
 // buildMeta is what is kept of a build beside its binary: programs made from
 // a binary do not know their parameters' names.
 type buildMeta struct {
-	Params map[string]string
+	Params map[string]string `json:",omitempty"`
 }
 
 // argInfoOption makes the compiler keep the parameters' names.
@@ -123,6 +125,7 @@ func (p *program) usageOf(entry string) ragged.Usage {
 // complete: nothing is added to it.
 func (d *device) compile(src *devices.Source) (built, error) {
 	options := slices.Clone(src.Options)
+	var names []string
 	language, kept := int32(langOpenCL), int32(langBinary)
 	cached := d.traits.native
 	switch src.Language {
@@ -134,13 +137,21 @@ func (d *device) compile(src *devices.Source) (built, error) {
 		language = langSPIRV
 	case devices.LangSYCL:
 		language, kept, cached = langSYCL, langSYCLBinary, true
+		// Kernels that are extern "C" are found by their names as they are. Of a
+		// program with others, which have to be asked for, the runtime does not
+		// give the binary.
+		for _, f := range freefunc.Functions(string(src.Text)) {
+			if f.Kernel() && !f.ExternC {
+				names, cached = append(names, f.Name), false
+			}
+		}
 	}
 	key := buildcache.MakeKey("sycl build 1", string(src.Language), string(src.Text), strings.Join(options, "\x00"),
 		d.info.Platform, d.info.Name, d.info.Vendor, d.info.DriverVersion, fmt.Sprint(d.info.ComputeUnits), d.traits.backEnd,
 		d.api.runtimeVersion(), stamp(d.lib.runtime.SYCL), stamp(d.lib.runtime.JIT))
 	if e, ok := d.cache.Get(key); cached && ok {
 		// A binary that the runtime does not take any more is built again.
-		if b, err := d.buildText(src, kept, e.Binary, options); err == nil {
+		if b, err := d.buildText(src, kept, e.Binary, options, nil); err == nil {
 			var meta buildMeta
 			if json.Unmarshal(e.Meta, &meta) == nil && len(meta.Params) > 0 {
 				b.params = meta.Params
@@ -149,7 +160,7 @@ func (d *device) compile(src *devices.Source) (built, error) {
 			return b, nil
 		}
 	}
-	b, err := d.buildText(src, language, src.Text, options)
+	b, err := d.buildText(src, language, src.Text, options, names)
 	if err != nil {
 		return built{}, err
 	}
@@ -163,22 +174,34 @@ func (d *device) compile(src *devices.Source) (built, error) {
 	return b, nil
 }
 
+// pinStrings makes a list of zero-terminated strings that stays where it is
+// until the pinner lets go. It returns its address.
+func pinStrings(pin *goruntime.Pinner, list []string) uintptr {
+	pointers := make([]*byte, len(list)+1)
+	pin.Pin(&pointers[0])
+	for i, s := range list {
+		z := append([]byte(s), 0)
+		pin.Pin(&z[0])
+		pointers[i] = &z[0]
+	}
+	return uintptr(unsafe.Pointer(&pointers[0]))
+}
+
 // buildText has the shim build a text or a binary.
-func (d *device) buildText(src *devices.Source, language int32, text []byte, options []string) (built, error) {
+func (d *device) buildText(src *devices.Source, language int32, text []byte, options, names []string) (built, error) {
 	var pin goruntime.Pinner
 	defer pin.Unpin()
-	list := make([]*byte, len(options)+1)
-	pin.Pin(&list[0])
-	for i, o := range options {
+	for _, o := range slices.Concat(options, names) {
 		if strings.ContainsRune(o, 0) {
 			return built{}, d.compileError(src, "", fmt.Errorf("option %q: %w", o, devices.ErrInvalid))
 		}
-		z := append([]byte(o), 0)
-		pin.Pin(&z[0])
-		list[i] = &z[0]
 	}
 	pin.Pin(&text[0])
-	block := &buildBlock{language, int32(len(options)), uintptr(unsafe.Pointer(&text[0])), uintptr(len(text)), uintptr(unsafe.Pointer(&list[0]))}
+	block := &buildBlock{
+		language: language, text: uintptr(unsafe.Pointer(&text[0])), size: uintptr(len(text)),
+		options: int32(len(options)), option: pinStrings(&pin, options),
+		names: int32(len(names)), name: pinStrings(&pin, names),
+	}
 	handle, e := new(uint64), new(errorBlock)
 	start := time.Now()
 	code := int32(dl.Call(d.api.build, uintptr(d.handle), uintptr(unsafe.Pointer(block)), uintptr(unsafe.Pointer(handle)), uintptr(unsafe.Pointer(e))))
@@ -193,8 +216,11 @@ func (d *device) buildText(src *devices.Source, language int32, text []byte, opt
 		return built{}, d.compileError(src, b.log, failed(e, "build(%s)", strings.Join(options, " ")))
 	}
 	b.log = cleanLog(b.log)
-	names, _ := d.api.ask(d.api.programNames, b.handle, "names")
-	for name := range strings.Lines(names) {
+	if src.Language == devices.LangSYCL {
+		b.log = userLines(b.log, string(src.Text))
+	}
+	known, _ := d.api.ask(d.api.programNames, b.handle, "names")
+	for name := range strings.Lines(known) {
 		if name = strings.TrimSpace(name); name != "" {
 			b.entries = append(b.entries, name)
 		}
@@ -220,8 +246,11 @@ func (d *device) compileError(src *devices.Source, log string, err error) error 
 		name = "source"
 	}
 	source := ""
-	if src.Language == devices.LangOpenCL {
+	switch src.Language {
+	case devices.LangOpenCL:
 		source = string(src.Text)
+	case devices.LangSYCL:
+		log = userLines(log, string(src.Text))
 	}
 	return &devices.CompileError{Source: name, Device: d.info.ID, Log: errorLog(log, source), Err: err}
 }

@@ -36,8 +36,10 @@ type Function struct {
 	// SingleTask says that the function has the single_task_kernel property
 	// instead.
 	SingleTask bool
-	File       string // as #line directives say
-	Line       int
+	// ExternC says that the name is the linker's too.
+	ExternC bool
+	File    string // as #line directives say
+	Line    int
 }
 
 // Kernel reports whether f can be launched over a range.
@@ -171,12 +173,10 @@ func (r *reader) function(head []token, spaces []string) {
 	if f.Name == "" || slices.ContainsFunc(head, func(t token) bool { return t.text == "template" }) && f.Dims == 0 {
 		return
 	}
-	external := len(head) > 1 && head[0].text == "extern" && strings.HasPrefix(head[1].text, `"`)
-	if !external {
+	f.ExternC = len(head) > 1 && head[0].text == "extern" && strings.HasPrefix(head[1].text, `"`) || slices.Contains(spaces, "")
+	if !f.ExternC {
 		for i := len(spaces) - 1; i >= 0; i-- {
-			if spaces[i] != "" {
-				f.Name = spaces[i] + "::" + f.Name
-			}
+			f.Name = spaces[i] + "::" + f.Name
 		}
 	}
 	r.found = append(r.found, f)

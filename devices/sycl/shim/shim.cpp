@@ -101,6 +101,9 @@ struct Build {
   int32_t options; // how many
   uint64_t text, size;
   uint64_t option; // where they are: const char *[options], zero-terminated
+  int32_t names;   // how many, of SYCL C++: the kernels that are not extern "C"
+  int32_t reserved;
+  uint64_t name; // where they are, as the options
 };
 
 struct Failure {
@@ -631,13 +634,12 @@ void buildNative(Program *p, const Build *b, const std::string &options) {
 void buildExtension(Program *p, const Build *b, std::vector<std::string> options) {
   namespace exp = sycl::ext::oneapi::experimental;
   Device *d = p->device;
-  const exp::save_log log{&p->log};
+  exp::registered_names names;
+  for (int32_t i = 0; i < b->names; i++)
+    names.add(object<const char *const>(b->name)[i]);
   auto finish = [&](auto source) {
-    if (options.empty())
-      p->bundle = std::make_unique<Executable>(exp::build(source, std::vector<sycl::device>{d->dev}, exp::properties{log}));
-    else
-      p->bundle = std::make_unique<Executable>(
-          exp::build(source, std::vector<sycl::device>{d->dev}, exp::properties{exp::build_options{options}, log}));
+    p->bundle = std::make_unique<Executable>(exp::build(
+        source, std::vector<sycl::device>{d->dev}, exp::properties{exp::build_options{options}, exp::save_log{&p->log}, names}));
   };
   if (b->language == LangSPIRV) {
     auto bytes = object<const std::byte>(b->text);
