@@ -113,7 +113,9 @@ func (d *device) trial(c *command, fill int, s Stalls) (*aside, error) {
 	in.call(model)
 	if f := in.job.fault(d, in.unit); f != nil {
 		a.free()
-		f.What += fmt.Sprintf(" (in a trial with stalls of seed %#x in %d%% of the cycles)", s.Seed, s.Percent)
+		if s.Percent > 0 {
+			f.What += fmt.Sprintf(" (in a trial with stalls of seed %#x in %d%% of the cycles)", s.Seed, s.Percent)
+		}
 		return nil, f
 	}
 	a.given = in.job.Given

@@ -102,8 +102,13 @@ func lastError(log string) string {
 	for line := range strings.Lines(log) {
 		if _, msg, found := strings.Cut(line, "Error: "); found {
 			said = strings.TrimSpace(msg)
-			// "k.v:14: Assertion failed in mad.v1: text": the place is in the
+			// "k.v:14: Assertion failed in mad.part: text": the place is in the
 			// error already.
+			for _, front := range []string{": ", "Assertion failed in "} {
+				if _, after, found := strings.Cut(said, front); found {
+					said = after
+				}
+			}
 			if _, after, found := strings.Cut(said, ": "); found {
 				said = after
 			}
