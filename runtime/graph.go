@@ -65,6 +65,16 @@ func (g *Graph) Return(x ...any) *Graph {
 // Len is the number of tasks.
 func (g *Graph) Len() int { return len(g.tasks) }
 
+// Calls are the calls of the graph's tasks, by task number. They are the graph's
+// own: the caller must not change them.
+func (g *Graph) Calls() []*kernels.Call {
+	calls := make([]*kernels.Call, len(g.tasks))
+	for i := range g.tasks {
+		calls[i] = g.tasks[i].call
+	}
+	return calls
+}
+
 // Err is everything that was wrong with what was added so far, joined; Submit
 // returns it too.
 func (g *Graph) Err() error { return errors.Join(g.faults...) }

@@ -37,6 +37,10 @@ func (t Task) each(f func(id int, n *task)) {
 // it failed.
 func (t Task) ID() int { return t.id }
 
+// Span is the numbers of the handle's tasks, first to last: more than one only
+// for a composed kernel. Both are -1 if adding it failed.
+func (t Task) Span() (first, last int) { return t.first, t.id }
+
 // Named gives the task a name; it has to be unique within the graph.
 func (t Task) Named(name string) Task {
 	if t.id < 0 {
