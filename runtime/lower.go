@@ -45,7 +45,7 @@ func (s *Session) initOp(o *op) {
 func (r *Run) lowerTask(t int) {
 	s := r.session
 	task := &r.graph.tasks[t]
-	placed := &r.plan.placed[t]
+	placed := &r.current.placed[t]
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for n := range placed.shares {
@@ -76,7 +76,8 @@ func (r *Run) lowerTask(t int) {
 func (r *Run) lowerPart(o *op, task *task, placed *placement, share *placedShare) error {
 	s, a := r.session, o.agent
 	call := task.call
-	o.variant, o.predicted = share.variant, share.predicted
+	o.variant, o.predicted, o.share = share.variant, share.predicted, share
+	r.drift.lowered(o)
 	o.launch = devices.Launch{Kernel: share.kernel, Range: share.nd, Args: make([]devices.Arg, len(call.Args))}
 	for i := range call.Args {
 		arg := &call.Args[i]

@@ -88,10 +88,13 @@ const (
 // observe tells the model what a launch took. A time that cannot be true is
 // not learnt; the model counts it.
 func (s *Session) observe(o *op, a *agent, t devices.Times) {
+	if o.agent == a && o.planned == nil {
+		o.run.drift.saw(o, t)
+	}
 	if n := a.counters.tasks.Load(); n > enough && n%oneIn != 0 && t.Run() < shortLaunch {
 		return
 	}
-	share := &o.run.plan.placed[o.task].shares[o.part]
+	share := o.share
 	key := share.key
 	if o.planned != nil {
 		key = s.predictor.key(o.run.graph.tasks[o.task].call.Kernel, o.variant, a)

@@ -35,6 +35,7 @@ type op struct {
 	agent     *agent           // nil for host accesses
 	planned   *agent           // whose it was before it was stolen; nil: it was not
 	variant   *kernels.Variant // of a launch
+	share     *placedShare     // of a launch
 	predicted time.Duration    // what the launch is expected to take
 	queue     devices.QueueKind
 

@@ -3,6 +3,7 @@ package tandem
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -20,7 +21,9 @@ type Plan struct {
 	graph   *Graph
 	order   []int // topological, as lowering follows it
 	placed  []placement
-	lost    []int // agents that were lost while compiling
+	mu      sync.Mutex // held while compiling: a plan may be started by several goroutines
+	ready   bool       // everything is compiled
+	lost    []int      // agents that were lost while compiling
 	// Predicted is the makespan that the cost model expects.
 	Predicted time.Duration
 	// Problem and Schedule are what the partitioner was asked and what it
@@ -46,6 +49,7 @@ type placedShare struct {
 	key       costmodel.Key
 	size      costmodel.Size
 	predicted time.Duration
+	spread    time.Duration // of predicted, one standard deviation
 }
 
 // Plan checks the graph and decides where its tasks run. Nothing is compiled
@@ -62,8 +66,7 @@ func (s *Session) Plan(ctx context.Context, g *Graph) (*Plan, error) {
 	if len(order) == 0 {
 		return p, nil
 	}
-	pl := planner{Plan: p, variants: make([][]*kernels.Variant, len(g.tasks)),
-		selectors: map[string]map[string]bool{}, estimates: map[estimateKey]partitioner.Estimate{}}
+	pl := newPlanner(p)
 	if err := pl.build(); err != nil {
 		return nil, err
 	}
@@ -99,6 +102,11 @@ const maxCompilers = 4
 // compile compiles what the plan needs and has not been compiled yet. All
 // errors are returned, each naming the first task that needs the kernel.
 func (p *Plan) compile(ctx context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ready {
+		return nil
+	}
 	type need struct {
 		agent   int
 		variant *kernels.Variant
@@ -148,6 +156,7 @@ func (p *Plan) compile(ctx context.Context) error {
 			sh.kernel = kernelOf[need{sh.agent, sh.variant}]
 		}
 	}
+	p.ready = true
 	return nil
 }
 

@@ -20,6 +20,25 @@ type planner struct {
 	variants  [][]*kernels.Variant // by task and agent; nil: it cannot run there
 	selectors map[string]map[string]bool
 	estimates map[estimateKey]partitioner.Estimate
+	fixed     []bool // tasks that are placed already, when planning again
+}
+
+func newPlanner(p *Plan) *planner {
+	return &planner{Plan: p, variants: make([][]*kernels.Variant, len(p.placed)),
+		selectors: map[string]map[string]bool{}, estimates: map[estimateKey]partitioner.Estimate{}}
+}
+
+// isFixed reports whether task i is not to be placed again.
+func (pl *planner) isFixed(i int) bool { return pl.fixed != nil && pl.fixed[i] }
+
+// fix states task i, which is placed, to the partitioner: it takes no more time,
+// and what it writes is where it ran.
+func (pl *planner) fix(i int, pt *partitioner.Task) {
+	on := pl.placed[i].shares[0].agent
+	for j := range pt.Cost {
+		pt.Cost[j] = partitioner.Estimate{Source: "done"}
+	}
+	pt.Devices = []int{on}
 }
 
 // build makes the problem. Each version of a buffer is one datum.
@@ -67,16 +86,17 @@ func (pl *planner) build() error {
 	for i := range g.tasks {
 		t := &g.tasks[i]
 		pt := partitioner.Task{Name: t.name, After: t.after, Cost: make([]partitioner.Estimate, len(s.agents))}
-		if err := pl.candidates(i, &pt, faces); err != nil {
+		if pl.isFixed(i) {
+			pl.fix(i, &pt)
+		} else if err := pl.candidates(i, &pt, faces); err != nil {
 			faults = append(faults, err)
 			continue
-		}
-		if err := pl.splitRule(i, &pt); err != nil {
+		} else if err := pl.splitRule(i, &pt); err != nil {
 			faults = append(faults, err)
 			continue
 		}
 		for j, b := range t.buffers {
-			if b == nil || !t.call.Args[j].Mode.Reads() {
+			if b == nil || !t.call.Args[j].Mode.Reads() || pl.isFixed(i) {
 				continue
 			}
 			read := partitioner.Read{Datum: datum(b, false)}
@@ -345,10 +365,14 @@ func (t *task) aliased() error {
 // place turns the schedule into placements.
 func (pl *planner) place() {
 	for i := range pl.placed {
+		if pl.isFixed(i) {
+			continue
+		}
 		place, task := &pl.placed[i], &pl.graph.tasks[i]
+		place.shares = nil
 		scheduled := &pl.Schedule.Tasks[i]
 		whole := task.call.Range.Norm()
-		if place.reason == "" {
+		if place.reason == "" || pl.fixed != nil {
 			place.reason = scheduled.Reason
 		}
 		for _, share := range scheduled.Shares {
@@ -364,7 +388,11 @@ func (pl *planner) place() {
 				if all := nd.Items(); all > 0 {
 					predicted = time.Duration(float64(predicted) * float64(chunk.Items()) / float64(all))
 				}
-				place.shares = append(place.shares, placedShare{agent: share.Device, nd: chunk, variant: v, predicted: predicted,
+				spread := time.Duration(0)
+				if cost := pl.Problem.Tasks[i].Cost[share.Device]; cost.Run > 0 {
+					spread = time.Duration(float64(predicted) * float64(cost.Spread) / float64(cost.Run))
+				}
+				place.shares = append(place.shares, placedShare{agent: share.Device, nd: chunk, variant: v, predicted: predicted, spread: spread,
 					key: pl.session.predictor.key(task.call.Kernel, v, a), size: size(task.call, chunk.Items())})
 			}
 		}

@@ -24,7 +24,10 @@ type Run struct {
 	started  time.Duration
 
 	pending atomic.Int64 // ops lowered and not over
-	room    roomy        // wakes lowering when pending has fallen
+	waiting atomic.Bool  // lowering waits for pending to fall
+	drift   drift
+	current *Plan // the plan in force, see replan; lowering only
+	room    roomy // wakes lowering when pending has fallen
 	done    chan struct{}
 	lowered chan struct{} // closed when every op has been put in order
 
@@ -81,11 +84,12 @@ func (s *Session) Start(ctx context.Context, p *Plan) (*Run, error) {
 		return nil, err
 	}
 	g := p.graph
-	r := &Run{id: s.lastRun.Add(1), session: s, graph: g, plan: p,
+	r := &Run{id: s.lastRun.Add(1), session: s, graph: g, plan: p, current: p,
 		observed: s.observer.Launched != nil || s.observer.Copied != nil,
 		done:     make(chan struct{}), lowered: make(chan struct{}),
 		partsLeft: make([]atomic.Int32, len(g.tasks)), failed: map[int]bool{}, last: map[int][]*op{}}
 	r.room.init(&s.clock)
+	r.drift.ahead = make([]atomic.Int64, len(s.agents))
 	for i := range g.tasks {
 		r.partsLeft[i].Store(int32(len(p.placed[i].shares) * g.tasks[i].times()))
 	}
@@ -150,11 +154,11 @@ func (r *Run) execute(before []*Run) {
 		<-b.lowered
 	}
 	r.room.begin()
-	for _, t := range r.plan.order {
+	order := r.current.order
+	for n, t := range order {
+		r.replan(order[n:])
 		for range r.graph.tasks[t].times() {
-			for r.pending.Load() >= maxPending {
-				r.room.sleep()
-			}
+			r.waitRoom()
 			r.lowerTask(t)
 		}
 	}
@@ -190,9 +194,21 @@ func (r *Run) execute(before []*Run) {
 
 // opDone notes the end of an op.
 func (r *Run) opDone() {
-	if n := r.pending.Add(-1); n == 0 || n == maxPending/2 {
+	if n := r.pending.Add(-1); n == 0 || r.waiting.Load() {
 		r.room.wake()
 	}
+}
+
+// waitRoom holds lowering while enough is ahead.
+func (r *Run) waitRoom() {
+	if !r.far() {
+		return
+	}
+	r.waiting.Store(true)
+	for r.far() {
+		r.room.sleep()
+	}
+	r.waiting.Store(false)
 }
 
 // end closes the run once.
@@ -273,7 +289,7 @@ func (r *Run) Makespan() time.Duration {
 	return r.makespan
 }
 
-// Plan is the plan that the run follows.
+// Plan is the plan that the run began with.
 func (r *Run) Plan() *Plan { return r.plan }
 
 // ended turns the error of an op into what its successors see, and keeps the
@@ -282,6 +298,9 @@ func (r *Run) ended(o *op, a *agent, err error) error {
 	var skip *skipped
 	if err != nil && !errors.As(err, &skip) {
 		err = r.fail(o, a.info.ID, err)
+	}
+	if o.kind == opLaunch {
+		r.drift.over(o)
 	}
 	if o.kind == opLaunch && err == nil && r.partsLeft[o.task].Add(-1) == 0 {
 		r.tasksDone.Add(1)
