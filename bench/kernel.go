@@ -50,11 +50,6 @@ func step() *kernels.Kernel {
 	}, array("x", devices.Int32, kernels.ReadWrite))
 }
 
-// consume only reads.
-func consume() *kernels.Kernel {
-	return goKernel("consume", func(devices.Range, *devices.Args) {}, array("x", devices.Int32, kernels.Read))
-}
-
 // spin computes for a time in proportion to rounds and writes what came out.
 func spin() *kernels.Kernel {
 	return goKernel("spin", func(r devices.Range, a *devices.Args) {

@@ -48,6 +48,14 @@ var add = kernel("add", func(r devices.Range, a *devices.Args) {
 	}
 }, param("x", kernels.Read), param("y", kernels.ReadWrite))
 
+// sum computes z = x + y + 1.
+var sum = kernel("sum", func(r devices.Range, a *devices.Args) {
+	x, y, z := devices.Slice[int32](a, 0), devices.Slice[int32](a, 1), devices.Slice[int32](a, 2)
+	for i := r.Lo[0]; i < r.Hi[0]; i++ {
+		z[i] = x[i] + y[i] + 1
+	}
+}, param("x", kernels.Read), param("y", kernels.Read), param("z", kernels.Write))
+
 // device takes 1 ms to upload, compute and download a buffer of the tests.
 func device() sim.Spec {
 	link := devices.Link{Bandwidth: size * 1e3}
@@ -122,19 +130,39 @@ func (p program) graph(x []*tandem.Slice[int32]) *tandem.Graph {
 	return g
 }
 
+// once is the program with a new buffer for each result, and the buffers that
+// hold the last ones.
+func (p program) once(s *tandem.Session, x []*tandem.Slice[int32]) (*tandem.Graph, []*tandem.Slice[int32]) {
+	g, x := tandem.NewGraph(), slices.Clone(x)
+	for i, op := range p.ops {
+		z := tandem.NewSlice[int32](s, items)
+		g.Add(sum, x[op[0]], x[op[1]], z).On(p.where[i])
+		x[op[1]] = z
+	}
+	return g, x
+}
+
 func (p program) check(t *testing.T, x []*tandem.Slice[int32]) {
 	t.Helper()
+	if err := p.compare(x); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// compare reads the results.
+func (p program) compare(x []*tandem.Slice[int32]) error {
 	for i := range x {
 		v, err := x[i].Values(context.Background())
 		if err != nil {
-			t.Fatal(err)
+			return err
 		}
 		for j := range v {
 			if v[j] != p.want[i] {
-				t.Fatalf("buffer %d holds %d at %d, want %d", i, v[j], j, p.want[i])
+				return fmt.Errorf("buffer %d holds %d at %d, want %d", i, v[j], j, p.want[i])
 			}
 		}
 	}
+	return nil
 }
 
 // TestSameTimes: one graph has the same times in every run, however the host's
@@ -250,31 +278,67 @@ func TestOutOfMemoryForAWhile(t *testing.T) {
 	p.check(t, x)
 }
 
-// TestLostAtATime loses a device at every half millisecond of a run: the
-// results are right all the same, and come from the other device.
+// TestLostAtATime loses a device at many times of a run. Where nothing is
+// overwritten everything can be computed again from the inputs, and the
+// results are right. Updates in place may lose what they were computed from,
+// and so may a loss behind the run: right results or an error that says so.
 func TestLostAtATime(t *testing.T) {
-	for at := 500 * time.Microsecond; at < 40*ms; at += 1500 * time.Microsecond {
-		doomed := device()
-		doomed.LostAt = at
-		var mu sync.Mutex
-		var lost []tandem.FaultEvent
-		s, d := session(t, tandem.Observer{Faulted: func(e tandem.FaultEvent) {
-			mu.Lock()
-			lost = append(lost, e)
-			mu.Unlock()
-		}}, doomed, device())
-		x := buffers(t, s, 6)
-		p := random(uint64(at), 6, 30, "sim:0", "sim:0", "sim:1")
-		if err := s.Run(t.Context(), p.graph(x)); err != nil {
-			t.Fatalf("lost at %v: %v", at, err)
-		}
-		p.check(t, x)
-		mu.Lock()
-		if d.Now() > at && (len(lost) == 0 || lost[0].Device != "sim:0" || !errors.Is(lost[0].Err, devices.ErrDeviceLost) || lost[0].At < at) {
-			t.Errorf("lost at %v, over at %v: told of %v", at, d.Now(), lost)
-		}
-		mu.Unlock()
+	const inputs, ops = 6, 30
+	for _, inPlace := range []bool{false, true} {
+		t.Run(fmt.Sprintf("inplace=%v", inPlace), func(t *testing.T) {
+			right, failed := 0, 0
+			for at := 500 * time.Microsecond; at < 40*ms; at += 1500 * time.Microsecond {
+				switch behind, err := loseAt(t, at, inputs, ops, inPlace); {
+				case err == nil:
+					right++
+				case !inPlace && !behind || !errors.Is(err, devices.ErrDeviceLost):
+					t.Errorf("lost at %v: %v", at, err)
+				default:
+					failed++
+				}
+			}
+			t.Logf("%d right, %d failed", right, failed)
+		})
 	}
+}
+
+// loseAt runs a random program and checks its results, unless it fails.
+// behind: the loss came behind the run.
+func loseAt(t *testing.T, at time.Duration, inputs, ops int, inPlace bool) (behind bool, err error) {
+	doomed := device()
+	doomed.LostAt = at
+	var mu sync.Mutex
+	var told []tandem.FaultEvent
+	s, d := session(t, tandem.Observer{Faulted: func(e tandem.FaultEvent) {
+		mu.Lock()
+		told = append(told, e)
+		mu.Unlock()
+	}}, doomed, device())
+	where := []string{"sim:0", "sim:0", "sim:1"}
+	p, x := random(uint64(at), inputs, ops, where...), buffers(t, s, inputs)
+	g := p.graph(x)
+	if !inPlace {
+		g, x = p.once(s, x)
+	}
+	for _, b := range x {
+		g.Return(b)
+	}
+	if err := s.Run(t.Context(), g); err != nil {
+		return false, err
+	}
+	behind = d.Now() < at
+	if err := p.compare(x); err != nil {
+		return behind, err
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(told) > 0 && (told[0].Device != "sim:0" || !errors.Is(told[0].Err, devices.ErrDeviceLost) || told[0].At < at) {
+		t.Errorf("lost at %v, over at %v: told of %v", at, d.Now(), told)
+	}
+	if len(told) == 0 && at < 10*ms {
+		t.Errorf("lost at %v and nobody was told", at)
+	}
+	return behind, nil
 }
 
 // TestAllLost: with no device left the run fails with the reason.

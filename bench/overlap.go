@@ -47,19 +47,18 @@ func Overlap(ctx context.Context, o Options) ([]Result, error) {
 	}, nil
 }
 
-// balanced is a machine of a device that takes 1 ms to upload, compute and
-// download a chunk, and a host that takes no time.
-func balanced() (*sim.Driver, error) {
+// balanced is a device that takes 1 ms to upload, compute and download a chunk,
+// and some latency for each launch.
+func balanced(latency time.Duration) (*sim.Driver, error) {
 	link := devices.Link{Bandwidth: 4 * chunkItems * 1e3}
 	return sim.New(sim.Description{Devices: []sim.Spec{
-		{Name: "device", CopyEngines: 2, Upload: link, Download: link, Flops: chunkItems * 1e3},
-		{Name: "host", Kind: devices.KindCPU, Unified: true},
+		{LaunchLatency: latency, CopyEngines: 2, Upload: link, Download: link, Flops: chunkItems * 1e3},
 	}})
 }
 
-// overlapped runs tasks whose results the host takes.
+// overlapped runs tasks whose results come back to the host.
 func overlapped(ctx context.Context, tasks int) (makespan, bound time.Duration, hidden float64, err error) {
-	d, err := balanced()
+	d, err := balanced(0)
 	if err != nil {
 		return 0, 0, 0, err
 	}
@@ -69,7 +68,7 @@ func overlapped(ctx context.Context, tasks int) (makespan, bound time.Duration, 
 		return 0, 0, 0, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	f, take := affine(), consume()
+	f := affine()
 	g := tandem.NewGraph().Named("overlap")
 	var out []*tandem.Slice[int32]
 	for i := range tasks {
@@ -77,8 +76,8 @@ func overlapped(ctx context.Context, tasks int) (makespan, bound time.Duration, 
 		if err := x.Update(ctx, func(v []int32) error { v[i] = int32(i); return nil }); err != nil {
 			return 0, 0, 0, err
 		}
-		g.Add(f, x, y).On("sim:0")
-		g.Add(take, y).On("sim:1")
+		g.Add(f, x, y)
+		g.Return(y)
 		out = append(out, y)
 	}
 	r, err := s.Submit(ctx, g)
@@ -103,11 +102,12 @@ func overlapped(ctx context.Context, tasks int) (makespan, bound time.Duration, 
 // chainOnSim is the overhead of a chain of launches on a simulated device, in
 // virtual time.
 func chainOnSim(ctx context.Context, tasks int) (overhead float64, err error) {
-	d, err := balanced()
+	const latency = 10 * time.Microsecond
+	d, err := balanced(latency)
 	if err != nil {
 		return 0, err
 	}
-	s, err := tandem.Open(ctx, tandem.Config{Drivers: []devices.Driver{d}, Devices: "sim:0", Calibrations: d.Calibrations()})
+	s, err := tandem.Open(ctx, tandem.Config{Drivers: []devices.Driver{d}, Calibrations: d.Calibrations()})
 	if err != nil {
 		return 0, err
 	}
@@ -124,7 +124,7 @@ func chainOnSim(ctx context.Context, tasks int) (overhead float64, err error) {
 	if err := r.Wait(ctx); err != nil {
 		return 0, err
 	}
-	byHand := time.Duration(tasks+1) * time.Millisecond // one upload
+	byHand := time.Millisecond + time.Duration(tasks)*(latency+time.Millisecond) // one upload
 	return r.Makespan().Seconds()/byHand.Seconds() - 1, nil
 }
 
