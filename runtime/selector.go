@@ -143,6 +143,21 @@ func listDevices(all []devices.Info, t *selectorTerm) string {
 		words = append(words, all[i].ID, all[i].Backend)
 	}
 	s := "; there are " + strings.Join(ids, ", ")
+	if t != nil && t.id != "" {
+		backend, _, _ := strings.Cut(t.id, ":")
+		n := 0
+		for i := range all {
+			if all[i].Backend == backend {
+				n++
+			}
+		}
+		switch {
+		case n == 1:
+			return fmt.Sprintf("; %s has index 0 only%s", backend, s)
+		case n > 1:
+			return fmt.Sprintf("; %s has the indices 0 to %d%s", backend, n-1, s)
+		}
+	}
 	if t != nil {
 		if near := kernels.Nearest(t.text, words); near != "" {
 			s += fmt.Sprintf("; did you mean %q?", near)
