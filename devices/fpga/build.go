@@ -36,6 +36,7 @@ type unit struct {
 	log    string
 	took   time.Duration // of the build; 0 from the cache
 	cached bool
+	fmax   float64 // MHz, where Analyze has found it before; 0: not known
 }
 
 // library is the shared library of a kernel. It stays loaded.
@@ -128,7 +129,13 @@ func (d *Driver) build(ctx context.Context, src *devices.Source) ([]*unit, error
 		})
 	}
 	all.Wait()
-	return units, errors.Join(faults...)
+	if err := errors.Join(faults...); err != nil {
+		return nil, err
+	}
+	for _, u := range units {
+		u.fmax = d.knownFmax(ctx, src, u.module)
+	}
+	return units, nil
 }
 
 // unit builds one kernel, or takes it from the cache, and loads it.

@@ -148,7 +148,7 @@ func (in *instance) call(model uintptr) {
 func (d *device) runLaunch(c *command, loads bool) error {
 	in, p, m := c.in, &c.plan, c.in.unit.module
 	c.report.Kernel = m.Name
-	c.report.ClockMHz = d.clockOf(m)
+	c.report.ClockMHz, c.report.ClockFrom = d.clockOf(in.unit)
 	if p.empty {
 		c.times.Start = devices.Now()
 		return nil
@@ -184,10 +184,20 @@ func (d *device) runLaunch(c *command, loads bool) error {
 	return nil
 }
 
-// clockOf is the clock that a kernel is modelled with.
-func (d *device) clockOf(m *verilog.Module) float64 {
-	if m.ClockMHz > 0 {
-		return m.ClockMHz
+// Where a modelled clock comes from.
+const (
+	ClockAnalysed = "nextpnr" // Analyze has found it
+	ClockDeclared = "source"  // an annotation says it
+	ClockDefault  = "default" // Driver.ClockMHz
+)
+
+// clockOf is the clock that a kernel is modelled with, and where it is from.
+func (d *device) clockOf(u *unit) (mhz float64, from string) {
+	switch {
+	case u.fmax > 0:
+		return u.fmax, ClockAnalysed
+	case u.module.ClockMHz > 0:
+		return u.module.ClockMHz, ClockDeclared
 	}
-	return d.driver.clock()
+	return d.driver.clock(), ClockDefault
 }

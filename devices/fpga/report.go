@@ -17,10 +17,11 @@ type LaunchReport struct {
 	StallsIn  uint64 `json:"stalls_in"`  // cycles in which a word was offered and not taken, over all inputs
 	StallsOut uint64 `json:"stalls_out"` // cycles in which a word was given and not taken, over all outputs
 
-	ClockMHz float64       `json:"clock_mhz"`
-	Modelled time.Duration `json:"modelled_ns"` // cycles by the clock
-	Wall     time.Duration `json:"wall_ns"`     // what the emulation took
-	Loaded   time.Duration `json:"loaded_ns"`   // modelled time of loading the image; 0: it was there
+	ClockMHz  float64       `json:"clock_mhz"`
+	ClockFrom string        `json:"clock_from"`  // ClockAnalysed, ClockDeclared or ClockDefault
+	Modelled  time.Duration `json:"modelled_ns"` // cycles by the clock
+	Wall      time.Duration `json:"wall_ns"`     // what the emulation took
+	Loaded    time.Duration `json:"loaded_ns"`   // modelled time of loading the image; 0: it was there
 
 	Log string `json:"log,omitempty"` // what the kernel printed
 }
@@ -105,7 +106,7 @@ func (t *Totals) add(r LaunchReport) {
 	t.WordsOut += r.WordsOut
 	t.StallsIn += r.StallsIn
 	t.StallsOut += r.StallsOut
-	t.ClockMHz = r.ClockMHz
+	t.ClockMHz, t.ClockFrom = r.ClockMHz, r.ClockFrom
 	t.Modelled += r.Modelled
 	t.Wall += r.Wall
 	t.Loaded += r.Loaded

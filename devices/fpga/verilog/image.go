@@ -144,6 +144,24 @@ func (p *imageParser) word(w string, line, col int) error {
 	return nil
 }
 
+// Text writes an image as $readmemh or $readmemb reads it: each word with its
+// address, a newline at the end.
+func (img *Image) Text() string {
+	var b strings.Builder
+	for _, w := range img.Words {
+		fmt.Fprintf(&b, "@%x ", w.Address)
+		for i := len(w.Bits) - 1; i >= 0; i-- {
+			if img.Hex {
+				fmt.Fprintf(&b, "%08x", w.Bits[i])
+			} else {
+				fmt.Fprintf(&b, "%032b", w.Bits[i])
+			}
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
 // fits checks an image against the memory that it is for: as many words as the
 // memory has, none outside, none wider. A call with a start address may give
 // fewer.

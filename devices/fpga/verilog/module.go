@@ -19,6 +19,8 @@ type Module struct {
 	Inputs  []Stream // in the order s_axis, s1_axis, ...
 	Outputs []Stream // m_axis, m1_axis, ...
 	Config  bool     // has a register bank
+	// AddressBits is the width of the register bank's address.
+	AddressBits int
 
 	Params []Param
 	Counts []Count

@@ -44,7 +44,7 @@ func (s *source) module(reg *region, nm netModule) (*Module, []error) {
 		c.fail("module %s has %d input and %d output streams; at most %d and %d are possible", reg.name, len(m.Inputs), len(m.Outputs), MaxInputs, MaxOutputs)
 	}
 	addressBits := c.bank()
-	m.Config = addressBits > 0
+	m.Config, m.AddressBits = addressBits > 0, addressBits
 	for _, name := range slices.Sorted(maps.Keys(c.ports)) {
 		if !c.taken[name] {
 			c.fail("port %s of module %s is none of the convention: aclk, aresetn, {s,m}[0-9]_axis_t{data,valid,ready,last}, cfg_{we,addr,data}", name, reg.name)

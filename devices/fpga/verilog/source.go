@@ -1,6 +1,7 @@
 package verilog
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -265,6 +266,17 @@ func (s *source) forYosys() string {
 		}
 	}
 	return string(b)
+}
+
+// ForSynthesis is the text without the tasks that only an emulation knows,
+// among them those that yosys does not take. Memory images stay; lines stay.
+func ForSynthesis(file, text string) (string, error) {
+	s, faults := scanSource(file, text)
+	if len(faults) > 0 {
+		return "", errors.Join(faults...)
+	}
+	s.blanks = slices.DeleteFunc(s.blanks, func(span [2]int) bool { return strings.HasPrefix(text[span[0]:span[1]], "$readmem") })
+	return s.forYosys(), nil
 }
 
 // region finds a module's text by its name, nil if there is none.
