@@ -96,7 +96,8 @@ type sharedTimes struct {
 }
 
 func timeShared(ctx context.Context, o *Options, d devices.Driver, selector string, j shared) (t sharedTimes, err error) {
-	s, err := tandem.Open(ctx, tandem.Config{Drivers: []devices.Driver{d}, Devices: selector, Model: &costmodel.Model{}})
+	model := &costmodel.Model{}
+	s, err := tandem.Open(ctx, tandem.Config{Drivers: []devices.Driver{d}, Devices: selector, Model: model})
 	if err != nil {
 		return t, err
 	}
@@ -108,7 +109,7 @@ func timeShared(ctx context.Context, o *Options, d devices.Driver, selector stri
 	if err != nil {
 		return t, err
 	}
-	if err := compileOnly(ctx, s, plan); err != nil {
+	if err := compileOnly(ctx, s, plan, model); err != nil {
 		return t, err
 	}
 	var warm []time.Duration
@@ -133,18 +134,19 @@ func timeShared(ctx context.Context, o *Options, d devices.Driver, selector stri
 	return t, nil
 }
 
-// compileOnly has the plan's kernels compiled: a run that is cancelled before
-// it begins has compiled all it needs.
-func compileOnly(ctx context.Context, s *tandem.Session, p *tandem.Plan) error {
-	cancelled, cancel := context.WithCancel(ctx)
+// compileOnly has the plan's kernels compiled: Start does that first. What the
+// model learnt from launches that were faster than the cancellation is
+// forgotten.
+func compileOnly(ctx context.Context, s *tandem.Session, p *tandem.Plan, m *costmodel.Model) error {
 	r, err := s.Start(ctx, p)
-	_ = cancelled
-	cancel()
 	if err != nil {
 		return err
 	}
 	r.Cancel(nil)
-	_ = r.Wait(ctx) // it was cancelled, or it was faster
+	if err := r.Wait(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	m.Forget(func(costmodel.Key) bool { return true })
 	return ctx.Err()
 }
 
