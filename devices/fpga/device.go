@@ -145,6 +145,7 @@ func (d *device) Close() error {
 	d.copies.wake.Broadcast()
 	d.mu.Unlock()
 	d.ended.Wait()
+	d.driver.retire(d)
 
 	d.mu.Lock()
 	var buffers []*buffer

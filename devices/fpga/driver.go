@@ -92,7 +92,14 @@ type Driver struct {
 	// Tools are the programs that kernels are read and built with.
 	Tools toolchain.Tools
 
+	// OnLaunch, where set, is told of every launch that has ended well, with
+	// the device's id and the launch's times, for traces. It is called on a
+	// thread of the device and must return quickly.
+	OnLaunch func(device string, t devices.Times, r LaunchReport)
+
 	mu       sync.Mutex
+	opened   map[*device]struct{}
+	past     map[string]map[string]Totals // of closed devices, by id and kernel
 	versions map[toolchain.Tool]string
 	loaded   map[buildcache.Key]*library
 }
@@ -137,7 +144,14 @@ func (d *Driver) Open(ctx context.Context, ordinal int) (devices.Device, error) 
 	if err != nil {
 		return nil, fmt.Errorf("fpga:%d: emulation: %w", ordinal, err)
 	}
-	return newDevice(d, d.describe(ordinal, version)), nil
+	dev := newDevice(d, d.describe(ordinal, version))
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.opened == nil {
+		d.opened = map[*device]struct{}{}
+	}
+	d.opened[dev] = struct{}{}
+	return dev, nil
 }
 
 // available reports whether the tools are there, and Verilator's version.

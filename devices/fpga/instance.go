@@ -158,10 +158,10 @@ func (d *device) runLaunch(c *command, loads bool) error {
 	if loads {
 		r.Loaded = d.driver.loadTime()
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	if err != nil {
+		d.mu.Lock()
 		in.totals.Failed++
+		d.mu.Unlock()
 		return err
 	}
 	r.Cycles, r.StallsIn, r.StallsOut = j.Cycles, j.StallsIn, j.StallsOut
@@ -176,11 +176,13 @@ func (d *device) runLaunch(c *command, loads bool) error {
 	if j.LogLength > 0 {
 		r.Log = j.logText()
 	}
+	d.mu.Lock()
 	in.totals.Launches++
 	if loads {
 		in.totals.Loads++
 	}
 	in.totals.add(*r)
+	d.mu.Unlock()
 	return nil
 }
 

@@ -1,8 +1,8 @@
 package fpga
 
 import (
+	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tandemrun/tandem/devices"
@@ -72,31 +72,91 @@ func (d *device) LaunchReport(e devices.Event) (LaunchReport, bool) {
 }
 
 // Totals are the sums by kernel.
-func (d *device) Totals() []Totals {
+func (d *device) Totals() []Totals { return sorted(d.sums()) }
+
+// sums are the sums by kernel, of those that were launched.
+func (d *device) sums() map[string]Totals {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	sums := map[string]*Totals{}
+	sums := map[string]Totals{}
 	for _, in := range d.instances {
-		if in.totals.Launches == 0 && in.totals.Failed == 0 {
-			continue
+		if in.totals.Launches > 0 || in.totals.Failed > 0 {
+			merge(sums, in.unit.module.Name, in.totals)
 		}
-		t := sums[in.unit.module.Name]
-		if t == nil {
-			t = &Totals{}
-			t.Kernel = in.unit.module.Name
-			sums[t.Kernel] = t
-		}
-		t.add(in.totals.LaunchReport)
-		t.Launches += in.totals.Launches
-		t.Loads += in.totals.Loads
-		t.Failed += in.totals.Failed
 	}
-	var list []Totals
-	for _, t := range sums {
-		list = append(list, *t)
+	return sums
+}
+
+// merge adds t to the sums of a kernel.
+func merge(sums map[string]Totals, kernel string, t Totals) {
+	sum := sums[kernel]
+	sum.Kernel = kernel
+	sum.add(t.LaunchReport)
+	sum.Launches += t.Launches
+	sum.Loads += t.Loads
+	sum.Failed += t.Failed
+	sums[kernel] = sum
+}
+
+func sorted(sums map[string]Totals) []Totals {
+	list := make([]Totals, 0, len(sums))
+	for _, name := range slices.Sorted(maps.Keys(sums)) {
+		list = append(list, sums[name])
 	}
-	slices.SortFunc(list, func(a, b Totals) int { return strings.Compare(a.Kernel, b.Kernel) })
 	return list
+}
+
+// DeviceTotals are the totals of all devices that had one id.
+type DeviceTotals struct {
+	Device  string   `json:"device"`
+	Kernels []Totals `json:"kernels"` // sorted by name
+}
+
+// Totals are the sums over all launches of the driver's devices, those that
+// are closed included, sorted by device and kernel.
+func (d *Driver) Totals() []DeviceTotals {
+	d.mu.Lock()
+	all := map[string]map[string]Totals{}
+	add := func(device string, sums map[string]Totals) {
+		if all[device] == nil {
+			all[device] = map[string]Totals{}
+		}
+		for kernel, t := range sums {
+			merge(all[device], kernel, t)
+		}
+	}
+	for device, sums := range d.past {
+		add(device, sums)
+	}
+	for dev := range d.opened {
+		add(dev.info.ID, dev.sums())
+	}
+	d.mu.Unlock()
+	var list []DeviceTotals
+	for _, device := range slices.Sorted(maps.Keys(all)) {
+		list = append(list, DeviceTotals{device, sorted(all[device])})
+	}
+	return list
+}
+
+// retire keeps the sums of a device that is closed.
+func (d *Driver) retire(dev *device) {
+	sums := dev.sums()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, open := d.opened[dev]; !open {
+		return
+	}
+	delete(d.opened, dev)
+	if d.past == nil {
+		d.past = map[string]map[string]Totals{}
+	}
+	if d.past[dev.info.ID] == nil {
+		d.past[dev.info.ID] = map[string]Totals{}
+	}
+	for kernel, t := range sums {
+		merge(d.past[dev.info.ID], kernel, t)
+	}
 }
 
 // add adds a launch; the clock is that of the last one.

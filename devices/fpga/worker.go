@@ -121,6 +121,12 @@ func (d *device) runKernels() {
 			continue
 		}
 		err := d.runLaunch(c, loads)
-		d.finish(c, err)
+		told, report := d.driver.OnLaunch != nil && err == nil, c.report
+		times := c.times
+		times.End = devices.Now()
+		d.finish(c, err) // c may be used again from here on
+		if told {
+			d.driver.OnLaunch(d.info.ID, times, report)
+		}
 	}
 }
