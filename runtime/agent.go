@@ -269,7 +269,7 @@ func (a *agent) overdue(o *op) {
 
 // issue puts o on a queue; false: all of them are full.
 func (a *agent) issue(o *op) bool {
-	if o.run != nil {
+	if o.run != nil && o.kind == opLaunch { // others may need what a copy brings
 		if err := o.run.cancelled(); err != nil {
 			a.end(o, &skipped{err}, devices.Times{}, "")
 			return true
@@ -289,7 +289,8 @@ func (a *agent) issue(o *op) bool {
 	o.mu.Unlock()
 	a.wait = a.wait[:0]
 	var last *op
-	for _, e := range native {
+	waited := 0 // of native, moved to its front
+	for i, e := range native {
 		e.op.mu.Lock()
 		switch {
 		case !e.op.finished && e.op.event == nil: // it failed and will be issued again
@@ -298,6 +299,8 @@ func (a *agent) issue(o *op) bool {
 		case !e.op.finished:
 			a.wait = append(a.wait, e.op.event)
 			last = e.op
+			native[waited], native[i] = native[i], native[waited]
+			waited++
 		case e.op.err != nil && e.flow && poison == nil:
 			poison = &skipped{rootCause(e.op.err)}
 		}
@@ -313,6 +316,7 @@ func (a *agent) issue(o *op) bool {
 	}
 	o.mu.Lock()
 	o.begun = true
+	o.native = native[:waited]
 	o.mu.Unlock()
 	var err error
 	var ev devices.Event
@@ -373,7 +377,9 @@ func (a *agent) notify(o *op) {
 		return
 	}
 	o.notified = true
-	o.where.unwatched = 0
+	if q := o.where; q.issued[len(q.issued)-1] == o {
+		q.unwatched = 0 // what was issued behind an earlier one still needs a word of its own
+	}
 	o.event.Notify(o)
 }
 
@@ -425,8 +431,12 @@ func (a *agent) retireQueue(q *agentQueue) {
 		o.event, o.where, o.notified = nil, nil, false
 		q.issued[q.head] = nil
 		q.head++
-		if err != nil {
-			err = a.inherited(o, err)
+		if err != nil && o.barred() {
+			o.mu.Lock()
+			o.issued = false
+			o.mu.Unlock()
+			a.push(o)
+			continue
 		}
 		a.end(o, err, times, q.name)
 	}
@@ -443,20 +453,24 @@ func (a *agent) retireQueue(q *agentQueue) {
 	}
 }
 
-// inherited turns the error of an op whose predecessor on the same device
-// failed into that of an op that did not run.
-func (a *agent) inherited(o *op, err error) error {
+// barred reports whether an issued op failed because one that it waited for on
+// the device did, and so never ran. It is issued again: by then it is known
+// whether it needed that one's result or only its end, and whether that one will
+// be tried again.
+func (o *op) barred() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, e := range o.native {
-		e.op.mu.Lock()
-		failed := e.op.err
-		e.op.mu.Unlock()
-		if failed != nil {
-			return &skipped{rootCause(failed)}
+		if done, err := e.op.state(); done && err == nil {
+			continue
+		} else if done || e.op.event == nil {
+			return true
+		}
+		if done, err := e.op.event.Done(); done && err != nil {
+			return true
 		}
 	}
-	return err
+	return false
 }
 
 // usable reports whether the device takes work: it is neither lost nor hung.

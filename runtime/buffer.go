@@ -20,8 +20,12 @@ import (
 type Buffer struct {
 	session *Session
 	array   kernels.Array
+	bytes   int64
 	err     error // why it could not be made; every use reports it
-	host    []byte
+
+	// The pages are the session's until freed; who writes or reads them is an
+	// operation in order with the others.
+	host []byte
 
 	// Guarded by session.mu.
 	tracker  *transfer.Tracker[*op]
@@ -33,9 +37,9 @@ type Buffer struct {
 func (s *Session) NewBuffer(a kernels.Array) *Buffer {
 	a.Shape = slices.Clone(a.Shape)
 	b := &Buffer{session: s, array: a}
-	bytes, err := arrayBytes(&a)
-	if err == nil {
-		b.host, err = hostmem.Alloc(bytes)
+	var err error
+	if b.bytes, err = arrayBytes(&a); err == nil {
+		b.host, err = hostmem.Alloc(b.bytes)
 	}
 	if err != nil {
 		b.err = fmt.Errorf("buffer %q: %w", a.Name, err)
@@ -43,11 +47,16 @@ func (s *Session) NewBuffer(a kernels.Array) *Buffer {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closed {
+		b.err = errors.Join(fmt.Errorf("buffer %q: %w", a.Name, errClosed), hostmem.Free(b.host))
+		b.host = nil
+		return b
+	}
 	if b.array.Name == "" {
 		s.unnamed++
 		b.array.Name = fmt.Sprintf("buffer%d", s.unnamed)
 	}
-	b.tracker = transfer.NewTracker[*op](bytes)
+	b.tracker = transfer.NewTracker[*op](b.bytes)
 	b.replicas = make([]*transfer.Replica, len(s.agents))
 	s.buffers[b] = struct{}{}
 	return b
@@ -90,14 +99,18 @@ func (b *Buffer) Array() *kernels.Array { return &b.array }
 func (b *Buffer) Err() error { return b.err }
 
 // Read waits for every task submitted before that writes the buffer, brings
-// its bytes to the host and calls f with them. f must not keep or change them;
-// tasks that only read the buffer may run meanwhile, tasks that write it wait.
+// its bytes to the host and calls f with them. f must not keep or change them,
+// nor update the same buffer; tasks that only read it may run meanwhile, tasks
+// that write it wait until f returns. If ctx ends first, Read returns its cause
+// and f is not called.
 func (b *Buffer) Read(ctx context.Context, f func([]byte) error) error {
 	return b.access(ctx, false, f)
 }
 
 // Update is Read for a function that changes the bytes. It waits for the
-// buffer's readers too.
+// buffer's readers too, and f must not use the same buffer in any other way. An
+// error of f, or a panic, leaves the contents undefined until something writes
+// all of the buffer.
 func (b *Buffer) Update(ctx context.Context, f func([]byte) error) error {
 	return b.access(ctx, true, f)
 }
@@ -118,13 +131,22 @@ func (b *Buffer) access(ctx context.Context, write bool, f func([]byte) error) e
 		}
 		return err
 	}
-	err = f(b.host)
-	if write {
-		o.finish(err)
-	} else {
-		o.finish(nil) // a reader's failure leaves the bytes as they are
-	}
-	return err
+	failed := errPanic // f may not return
+	defer func() {
+		if !write {
+			failed = nil // the bytes are as they were
+		}
+		o.finish(failed)
+	}()
+	failed = f(b.host)
+	return failed
+}
+
+var errPanic = errors.New("the function that updates it did not return")
+
+// closed is the error of using a buffer that has been freed.
+func (b *Buffer) closed() error {
+	return fmt.Errorf("buffer %q: %w", b.array.Name, devices.ErrClosed)
 }
 
 // Free waits for the tasks that use the buffer and gives its memory back. Using

@@ -2,8 +2,6 @@ package tandem
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/tandemrun/tandem/devices"
@@ -14,7 +12,7 @@ import (
 // Lowering turns tasks into operations: the copies that are missing and the
 // launch, linked to what they have to wait for. It goes through the tasks in a
 // topological order and asks each buffer's tracker; nothing here waits for a
-// device, except when memory has to be freed.
+// device, except where memory has to be freed (see room.go).
 
 // newOp takes an op from the run's slab. Ops that remember what they read are
 // made one by one: an op in use keeps its whole slab, and with lineage the
@@ -71,14 +69,28 @@ func (r *Run) lowerTask(t int) {
 	}
 }
 
-// lowerPart fills in the launch of one part and makes the copies it needs.
-// s.mu is held.
+// lowerPart fills in the launch of one part, makes the copies it needs, and
+// records what it writes: also where it cannot run, so that nobody takes what
+// was there before for its result. s.mu is held, and given up while there is no
+// room for a buffer.
 func (r *Run) lowerPart(o *op, task *task, placed *placement, share *placedShare) error {
-	s, a := r.session, o.agent
-	call := task.call
 	o.variant, o.predicted, o.share = share.variant, share.predicted, share
 	r.drift.lowered(o)
-	o.launch = devices.Launch{Kernel: share.kernel, Range: share.nd, Args: make([]devices.Arg, len(call.Args))}
+	o.launch = devices.Launch{Kernel: share.kernel, Range: share.nd, Args: make([]devices.Arg, len(task.call.Args))}
+	err := r.lowerInputs(o, task, placed)
+	r.lowerOutputs(o, task, placed, err == nil)
+	return err
+}
+
+// lowerInputs finds memory for the arguments and has what is read moved there.
+func (r *Run) lowerInputs(o *op, task *task, placed *placement) error {
+	if cause := r.cancelled(); cause != nil {
+		return &skipped{cause} // it will not run: nothing has to be moved for it
+	}
+	if err := r.settleOn(o, task); err != nil {
+		return err
+	}
+	s, a, call := r.session, o.agent, task.call
 	for i := range call.Args {
 		arg := &call.Args[i]
 		switch call.Kernel.Params[i].Kind {
@@ -90,18 +102,12 @@ func (r *Run) lowerPart(o *op, task *task, placed *placement, share *placedShare
 			continue
 		}
 		b := task.buffers[i]
-		if b.freed {
-			return fmt.Errorf("buffer %q: %w", b.array.Name, devices.ErrClosed)
-		}
-		if len(b.host) == 0 {
+		if b.bytes == 0 {
 			continue // a null pointer
 		}
-		rep, err := s.replica(b, a, task)
-		if err != nil {
-			return err
-		}
+		rep := b.replicas[a.index]
 		o.launch.Args[i].Buffer = rep.Buffer
-		from, to := b.region(placed.bands[i], &share.nd)
+		from, to := b.region(placed.bands[i], &o.launch.Range)
 		node := s.nodeOf(a, rep)
 		if node == transfer.Host {
 			o.zero += to - from
@@ -113,16 +119,26 @@ func (r *Run) lowerPart(o *op, task *task, placed *placement, share *placedShare
 			return err
 		}
 	}
+	return nil
+}
+
+// lowerOutputs records what o writes, or would if it did not run.
+func (r *Run) lowerOutputs(o *op, task *task, placed *placement, runs bool) {
+	s, a, call := r.session, o.agent, task.call
 	for i := range call.Args {
 		b := task.buffers[i]
-		if b == nil || len(b.host) == 0 || !call.Args[i].Mode.Writes() {
+		if b == nil || b.bytes == 0 || b.freed || !call.Args[i].Mode.Writes() {
 			continue
 		}
-		from, to := b.region(placed.bands[i], &share.nd)
-		w := b.tracker.Write(s.nodeOf(a, b.replicas[a.index]), from, to, o, &lowering{s, b, o})
+		from, to := b.region(placed.bands[i], &o.launch.Range)
+		node := transfer.Host // of a part that does not run
+		if rep := b.replicas[a.index]; rep != nil {
+			node = s.nodeOf(a, rep)
+		}
+		w := b.tracker.Write(node, from, to, o, &lowering{s, b, o})
 		switch {
 		case w.Version == nil: // no byte
-		case s.lineage:
+		case s.lineage && runs:
 			for _, r := range o.reads {
 				w.Version.Lineage(r.part)
 			}
@@ -132,18 +148,17 @@ func (r *Run) lowerPart(o *op, task *task, placed *placement, share *placedShare
 		}
 	}
 	o.final = !slices.ContainsFunc(o.writes, func(w access) bool { return w.part.Version.Producer == o })
-	return nil
 }
 
 // region is the byte range that the work-items of nd touch; all of b where the
 // band is not known.
 func (b *Buffer) region(band *kernels.Band, nd *devices.NDRange) (from, to int64) {
 	if band == nil {
-		return 0, int64(len(b.host))
+		return 0, b.bytes
 	}
 	size := int64(b.array.DType.Size())
 	lo := int64(nd.Offset[band.Dim])
-	from, to = band.Elements(lo, lo+int64(nd.Size[band.Dim]), int64(len(b.host))/size)
+	from, to = band.Elements(lo, lo+int64(nd.Size[band.Dim]), b.bytes/size)
 	return from * size, to * size
 }
 
@@ -255,14 +270,14 @@ func (r *Run) lowerReturn(b *Buffer) {
 	s := r.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if b.freed {
-		return // nobody can read it any more
+	if b.freed || r.cancelled() != nil {
+		return // nobody can read it any more, or nobody waits for it
 	}
 	o := &op{kind: opHost, run: r, home: true}
 	s.initOp(o)
 	r.pending.Add(1)
 	// What a failed task left undefined is not brought home; reading it says so.
-	_ = s.lowerRead(b, transfer.Host, 0, int64(len(b.host)), o)
+	_ = s.lowerRead(b, transfer.Host, 0, b.bytes, o)
 	o.release()
 }
 
@@ -289,11 +304,11 @@ func (s *Session) lowerHostAccess(ctx context.Context, b *Buffer, write bool) (*
 	}
 	defer s.mu.Unlock()
 	if b.freed {
-		return nil, b.err
+		return nil, b.closed()
 	}
 	o := &op{kind: opHost, ready: make(chan struct{})}
 	s.initOp(o)
-	size := int64(len(b.host))
+	size := b.bytes
 	if err := s.lowerRead(b, transfer.Host, 0, size, o); err != nil {
 		return nil, err
 	}
@@ -304,80 +319,4 @@ func (s *Session) lowerHostAccess(ctx context.Context, b *Buffer, write bool) (*
 	}
 	o.release()
 	return o, nil
-}
-
-// replica finds or makes b's memory on a. When the device is full, replicas
-// that other tasks used longest ago make room. s.mu is held.
-func (s *Session) replica(b *Buffer, a *agent, task *task) (*transfer.Replica, error) {
-	if r := b.replicas[a.index]; r != nil {
-		a.memory.Touch(r)
-		return r, nil
-	}
-	for {
-		r, err := a.memory.Make(b.host, int64(len(b.host)), b)
-		if err == nil {
-			b.replicas[a.index] = r
-			return r, nil
-		}
-		if !errors.Is(err, devices.ErrOutOfMemory) {
-			return nil, fmt.Errorf("buffer %q: %w", b.array.Name, err)
-		}
-		victim := a.memory.Oldest(func(r *transfer.Replica) bool {
-			for _, needed := range task.buffers {
-				if needed == r.Owner.(*Buffer) {
-					return true
-				}
-			}
-			return false
-		})
-		if victim == nil {
-			return nil, fmt.Errorf("buffer %q: %w", b.array.Name, err)
-		}
-		if err := s.evict(victim, a); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// evict frees a replica: waits for what uses it, writes back what is valid
-// nowhere else. s.mu is held throughout: lowering stands still meanwhile, but
-// operations go on.
-func (s *Session) evict(r *transfer.Replica, a *agent) error {
-	b := r.Owner.(*Buffer)
-	s.clock.change(0, 0, 1)
-	defer s.clock.change(0, 0, -1)
-	b.waitIdle()
-	for _, sole := range b.tracker.Sole(a.node) {
-		o := &op{kind: opHost, ready: make(chan struct{})}
-		s.initOp(o)
-		if err := s.lowerRead(b, transfer.Host, sole[0], sole[1], o); err != nil {
-			// Undefined contents need no saving.
-			o.release()
-			o.finish(nil)
-			continue
-		}
-		o.release()
-		err := o.waitReady(context.Background())
-		if err == nil {
-			o.finish(nil)
-		}
-	}
-	b.waitIdle()
-	b.tracker.Settle((*op).state)
-	b.tracker.Drop(a.node)
-	b.replicas[a.index] = nil
-	return a.memory.Free(r)
-}
-
-// waitIdle waits for every operation on b that has been lowered.
-func (b *Buffer) waitIdle() {
-	var busy []*op
-	b.tracker.Pending(func(o *op) {
-		if done, _ := o.state(); !done {
-			busy = append(busy, o)
-		}
-	})
-	for _, o := range busy {
-		o.waitEnd()
-	}
 }

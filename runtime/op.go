@@ -49,7 +49,7 @@ type op struct {
 	finished bool
 	err      error // valid when finished
 	poison   error // a predecessor whose result is needed failed: do not run
-	gone     error // opHost: the caller gave up; finish with this when issuable
+	gone     bool  // opHost: the caller gave up; it ends by itself when issuable
 	succs    []edge
 	native   []edge // predecessors that the device's wait list covers
 
@@ -154,19 +154,18 @@ func (o *op) countDown() {
 		o.agent.push(o)
 		return
 	}
-	if o.home {
-		o.finish(nil)
-		o.run.opDone()
-		return
-	}
 	o.mu.Lock()
-	gone := o.gone
-	if gone == nil {
+	poison, ends := o.poison, o.home || o.gone
+	if !ends {
 		close(o.ready)
 	}
 	o.mu.Unlock()
-	if gone != nil {
-		o.finish(gone)
+	if !ends {
+		return
+	}
+	o.finish(poison)
+	if o.run != nil {
+		o.run.opDone()
 	}
 }
 
@@ -227,28 +226,29 @@ func (o *op) state() (done bool, err error) {
 }
 
 // waitReady blocks a host access until its predecessors are over. On an error
-// the access is off: it finishes by itself, in its turn.
+// the access is off: it ends by itself, in its turn, and leaves what the
+// predecessors made.
 func (o *op) waitReady(ctx context.Context) error {
 	select {
 	case <-o.ready:
 	case <-ctx.Done():
-		err := context.Cause(ctx)
 		o.mu.Lock()
 		select {
 		case <-o.ready:
 		default:
-			o.gone = err
+			o.gone = true
 			o.mu.Unlock()
-			return err
+			return context.Cause(ctx)
 		}
 		o.mu.Unlock()
-		o.finish(err)
-		return err
 	}
 	o.mu.Lock()
 	err := o.poison
 	o.mu.Unlock()
-	if err != nil {
+	if err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+		o.finish(nil)
+	} else if err != nil {
 		o.finish(err)
 	}
 	return err

@@ -74,7 +74,7 @@ func (pl *planner) build() error {
 		if ids[b] == 0 {
 			ids[b] = len(ids) + 1
 		}
-		data := partitioner.Datum{Name: b.array.Name, Bytes: int64(len(b.host)), Buffer: ids[b]}
+		data := partitioner.Datum{Name: b.array.Name, Bytes: b.bytes, Buffer: ids[b]}
 		if !fresh {
 			data.Nodes = []int{0}
 		}
@@ -137,7 +137,7 @@ func (pl *planner) candidates(i int, pt *partitioner.Task, faces map[string]int)
 	work := size(t.call, t.call.Range.Items())
 	pe := &PlanError{Task: t.name}
 	for j, a := range s.agents {
-		v, why := pl.candidate(t, a, allowed)
+		v, why := candidate(t, a, allowed)
 		if why != "" {
 			pt.Cost[j].Refused = why
 			pe.Tried = append(pe.Tried, why)
@@ -201,7 +201,8 @@ type estimateKey struct {
 }
 
 // candidate is the variant that a would run, or why it does not take the task.
-func (pl *planner) candidate(t *task, a *agent, allowed map[string]bool) (*kernels.Variant, string) {
+// allowed are the ids it may run on; nil: all.
+func candidate(t *task, a *agent, allowed map[string]bool) (*kernels.Variant, string) {
 	if allowed != nil && !allowed[a.info.ID] {
 		return nil, fmt.Sprintf("%s is not among the devices asked for (%s)", a.info.ID, t.selector)
 	}
@@ -217,8 +218,8 @@ func (pl *planner) candidate(t *task, a *agent, allowed map[string]bool) (*kerne
 	}
 	if !a.info.UnifiedMemory {
 		for _, b := range t.buffers {
-			if b != nil && a.info.MaxAlloc > 0 && int64(len(b.host)) > a.info.MaxAlloc {
-				return nil, fmt.Sprintf("%s takes buffers of at most %d bytes, %q has %d", a.info.ID, a.info.MaxAlloc, b.array.Name, len(b.host))
+			if b != nil && a.info.MaxAlloc > 0 && b.bytes > a.info.MaxAlloc {
+				return nil, fmt.Sprintf("%s takes buffers of at most %d bytes, %q has %d", a.info.ID, a.info.MaxAlloc, b.array.Name, b.bytes)
 			}
 		}
 	}

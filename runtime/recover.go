@@ -38,9 +38,7 @@ func (s *Session) recoverLater(o *op, a *agent, err error) bool {
 	}
 	switch {
 	case errors.Is(err, devices.ErrDeviceLost):
-		if a.lost.CompareAndSwap(false, true) {
-			s.faulted(o, a, err, "took the device out of use; its work goes elsewhere")
-		}
+		s.lose(o, a, err)
 	case errors.Is(err, devices.ErrOutOfMemory) && o.attempt == 0:
 	default:
 		return false
@@ -138,7 +136,7 @@ func (s *Session) recoverOp(f failedOp) {
 		s.conclude(o, o.agent, err, devices.Times{})
 		return
 	}
-	if o.run != nil {
+	if o.run != nil && o.kind == opLaunch { // others may need what a copy brings
 		if cause := o.run.cancelled(); cause != nil {
 			s.conclude(o, o.agent, &skipped{cause}, devices.Times{})
 			return
@@ -147,8 +145,9 @@ func (s *Session) recoverOp(f failedOp) {
 	s.mu.Lock()
 	s.clock.change(0, 0, 1)
 	defer s.clock.change(0, 0, -1)
+	j := &rescue{s: s, memo: map[*transfer.Version[*op]]*scratch{}}
 	if errors.Is(f.err, devices.ErrOutOfMemory) {
-		err := s.makeRoom(o)
+		err := j.makeRoom(o.agent, o)
 		s.mu.Unlock()
 		if err != nil {
 			s.conclude(o, o.agent, f.err, devices.Times{})
@@ -162,7 +161,6 @@ func (s *Session) recoverOp(f failedOp) {
 		o.agent.push(o)
 		return
 	}
-	j := &rescue{s: s, memo: map[*transfer.Version[*op]]*scratch{}}
 	a, t, err := j.redo(o)
 	err = errors.Join(err, j.free())
 	s.mu.Unlock()
@@ -200,31 +198,31 @@ func (s *Session) conclude(o *op, a *agent, err error, t devices.Times) {
 	}
 }
 
-// makeRoom evicts one replica from o's device that o's task does not need.
-// s.mu is held.
-func (s *Session) makeRoom(o *op) error {
-	victim := o.agent.memory.Oldest(func(r *transfer.Replica) bool {
-		b := r.Owner.(*Buffer)
-		needed := b == o.buf
-		if o.task >= 0 {
-			for _, n := range o.run.graph.tasks[o.task].buffers {
-				needed = needed || n == b
-			}
-		}
-		return needed || b.busy()
-	})
-	if victim == nil {
+// makeRoom frees one replica on o's device that neither o nor anything else
+// uses. s.mu is held; nothing waits for another operation, which may be waiting
+// for this recovery.
+func (j *rescue) makeRoom(a *agent, o *op) error {
+	var task *task
+	if o.task >= 0 {
+		task = &o.run.graph.tasks[o.task]
+	}
+	victim := a.oldest(task, o.buf)
+	if victim == nil || victim.Owner.(*Buffer).busy() != nil {
 		return devices.ErrOutOfMemory
 	}
-	return s.evict(victim, o.agent)
-}
-
-// busy reports whether an operation on b is not over.
-func (b *Buffer) busy() bool {
-	busy := false
-	b.tracker.Pending(func(o *op) {
-		done, _ := o.state()
-		busy = busy || !done
-	})
-	return busy
+	b := victim.Owner.(*Buffer)
+	b.tracker.Settle((*op).state)
+	for _, sole := range b.tracker.Sole(a.node) {
+		lo, hi := sole[0], sole[1]
+		c := devices.Copy{Kind: devices.DeviceToHost, Src: victim.Buffer, SrcOffset: lo, Host: b.host[lo:hi], Size: hi - lo}
+		if victim.Imported {
+			c = devices.Copy{Kind: devices.SyncToHost, Dst: victim.Buffer, DstOffset: lo, Size: hi - lo}
+		}
+		if err := j.copy(a, &c); err != nil {
+			return err
+		}
+		a.counters.d2h.Add(hi - lo)
+		b.tracker.Saved(lo, hi)
+	}
+	return j.s.drop(victim, a)
 }

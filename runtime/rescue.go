@@ -71,27 +71,25 @@ func (j *rescue) redo(o *op) (*agent, devices.Times, error) {
 		return o.agent, devices.Times{}, j.redoCopy(o)
 	}
 	task := &o.run.graph.tasks[o.task]
-	var errs []error
+	errs := []error{devices.ErrUnavailable}
 	for _, a := range j.s.agents {
-		if !a.usable() {
-			continue
-		}
-		v, err := task.call.Kernel.VariantFor(a.info)
-		if err != nil {
-			errs = append(errs, err)
+		v, why := candidate(task, a, nil)
+		if why != "" {
+			errs = append(errs, errors.New(why))
 			continue
 		}
 		t, err := j.launchOn(o, task, a, v)
-		if err == nil {
+		switch {
+		case err == nil:
 			return a, t, nil
-		}
-		if !errors.Is(err, devices.ErrDeviceLost) {
+		case errors.Is(err, devices.ErrDeviceLost):
+			j.s.lose(o, a, err)
+		case !errors.Is(err, devices.ErrOutOfMemory):
 			return a, t, err
 		}
-		a.lost.Store(true)
 		errs = append(errs, err)
 	}
-	return o.agent, devices.Times{}, fmt.Errorf("no device is left that could do it: %w", errors.Join(append(errs, devices.ErrUnavailable)...))
+	return o.agent, devices.Times{}, fmt.Errorf("no device is left that could do it: %w", errors.Join(errs...))
 }
 
 // redoCopy brings the bytes of a copy to its target from elsewhere.
@@ -123,14 +121,22 @@ func (j *rescue) launchOn(o *op, task *task, a *agent, v *kernels.Variant) (devi
 	l := devices.Launch{Range: o.launch.Range, Args: make([]devices.Arg, len(o.launch.Args))}
 	copy(l.Args, o.launch.Args)
 	for i, b := range task.buffers {
-		if b == nil || len(b.host) == 0 {
+		if b == nil || b.bytes == 0 {
 			continue
 		}
-		rep, err := j.s.replica(b, a, task)
-		if err != nil {
-			return devices.Times{}, err
+		for {
+			err := j.s.replica(b, a)
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, devices.ErrOutOfMemory) {
+				return devices.Times{}, err
+			}
+			if full := j.makeRoom(a, o); full != nil {
+				return devices.Times{}, err
+			}
 		}
-		l.Args[i].Buffer = rep.Buffer
+		l.Args[i].Buffer = b.replicas[a.index].Buffer
 	}
 	for _, r := range o.reads {
 		b, p := r.buf, r.part
@@ -223,19 +229,9 @@ func (j *rescue) fetch(b *Buffer, p part) ([]byte, error) {
 // own, and keeps what it writes in the memo.
 func (j *rescue) recompute(o *op) error {
 	task := &o.run.graph.tasks[o.task]
-	var a *agent
-	var v *kernels.Variant
-	for _, c := range j.s.agents {
-		if !c.usable() {
-			continue
-		}
-		if cv, err := task.call.Kernel.VariantFor(c.info); err == nil {
-			a, v = c, cv
-			break
-		}
-	}
-	if a == nil {
-		return fmt.Errorf("task %q has to be computed again: no device is left that could do it: %w", task.name, devices.ErrUnavailable)
+	a, v, err := j.s.standIn(task)
+	if err != nil {
+		return fmt.Errorf("task %q has to be computed again: %w", task.name, err)
 	}
 	l := devices.Launch{Range: o.launch.Range, Args: make([]devices.Arg, len(o.launch.Args))}
 	copy(l.Args, o.launch.Args)
@@ -246,11 +242,11 @@ func (j *rescue) recompute(o *op) error {
 		}
 	}()
 	for i, b := range task.buffers {
-		if b == nil || len(b.host) == 0 {
+		if b == nil || b.bytes == 0 {
 			continue
 		}
 		if own[b] == nil {
-			d, err := a.device.Alloc(int64(len(b.host)))
+			d, err := a.device.Alloc(b.bytes)
 			if err != nil {
 				return err
 			}

@@ -40,9 +40,11 @@ type Run struct {
 	mu       sync.Mutex
 	errs     []error // *TaskError each
 	failed   map[int]bool
+	barred   error // a *TaskError: the first task that did not run, whatever the reason
 	makespan time.Duration
-	over     bool // done is closed
-	slab     []op // ops not handed out yet; lowering only
+	over     bool  // done is closed
+	outcome  error // valid when over
+	slab     []op  // ops not handed out yet; lowering only
 }
 
 // Submit plans the graph, compiles what it needs, and starts it. What is wrong
@@ -70,10 +72,8 @@ func (s *Session) dropLost(p *Plan, err error) bool {
 	dropped := false
 	for _, e := range p.lost {
 		a := s.agents[e]
-		if a.lost.CompareAndSwap(false, true) {
-			dropped = true
-			s.faulted(&op{task: -1}, a, err, "took the device out of use; its work goes elsewhere")
-		}
+		dropped = dropped || !a.lost.Load()
+		s.lose(&op{task: -1}, a, err)
 	}
 	return dropped
 }
@@ -158,8 +158,12 @@ func (r *Run) execute(before []*Run) {
 	for n, t := range order {
 		r.replan(order[n:])
 		for range r.graph.tasks[t].times() {
+			stop := r.cancelled() != nil
 			r.waitRoom()
 			r.lowerTask(t)
+			if stop {
+				break // once is enough to leave undefined what it writes
+			}
 		}
 	}
 	for _, b := range r.graph.home {
@@ -221,6 +225,7 @@ func (r *Run) end() {
 	r.over = true
 	r.makespan = r.session.clock.now() - r.started
 	err := r.err()
+	r.outcome = err
 	r.mu.Unlock()
 	s := r.session
 	s.mu.Lock()
@@ -240,12 +245,13 @@ func (r *Run) err() error {
 	if p := r.stop.Load(); p != nil && r.tasksDone.Load() < int64(len(r.graph.tasks)) {
 		return *p
 	}
-	return nil
+	return r.barred // what it needed was another run's, or the host's
 }
 
 // Wait blocks until the run is over and returns its outcome: nil, the failed
-// tasks (each a *TaskError, joined), or the cause of its cancellation. If ctx
-// ends first, Wait returns its cause and the run goes on.
+// tasks (each a *TaskError, joined), or the cause of its cancellation. A run
+// that needs what a failed or cancelled run should have computed fails too. If
+// ctx ends first, Wait returns its cause and the run goes on.
 func (r *Run) Wait(ctx context.Context) error {
 	select {
 	case <-r.done:
@@ -254,7 +260,7 @@ func (r *Run) Wait(ctx context.Context) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.err()
+	return r.outcome
 }
 
 // Done is closed when the run is over.
@@ -296,8 +302,16 @@ func (r *Run) Plan() *Plan { return r.plan }
 // run's books. It is called once for each op, by its agent.
 func (r *Run) ended(o *op, a *agent, err error) error {
 	var skip *skipped
-	if err != nil && !errors.As(err, &skip) {
+	switch {
+	case err == nil:
+	case !errors.As(err, &skip):
 		err = r.fail(o, a.info.ID, err)
+	case o.kind == opLaunch:
+		r.mu.Lock()
+		if r.barred == nil {
+			r.barred = &TaskError{Task: r.graph.tasks[o.task].name, Attempt: 1, Err: err}
+		}
+		r.mu.Unlock()
 	}
 	if o.kind == opLaunch {
 		r.drift.over(o)
@@ -310,7 +324,7 @@ func (r *Run) ended(o *op, a *agent, err error) error {
 
 // fail records the first failure of a task.
 func (r *Run) fail(o *op, device string, err error) error {
-	te := &TaskError{Task: "?", Device: device, Attempt: 1, Err: err}
+	te := &TaskError{Task: "bringing results to the host", Device: device, Attempt: o.attempt + 1, Err: err}
 	if o.task >= 0 {
 		te.Task = r.graph.tasks[o.task].name
 	}

@@ -54,6 +54,8 @@ type Session struct {
 	predictor predictor
 	programs  programs
 
+	making sync.Mutex // held by the one that waits for room on a device; taken before mu
+
 	mu      sync.Mutex // orders lowering: trackers, replicas, runs
 	buffers map[*Buffer]struct{}
 	active  []*Run            // not lowered to the end, in order of submission
@@ -206,7 +208,6 @@ func (s *Session) freeBuffer(b *Buffer) error {
 	}
 	defer s.mu.Unlock()
 	b.freed = true
-	b.err = fmt.Errorf("buffer %q: %w", b.array.Name, devices.ErrClosed)
 	delete(s.buffers, b)
 	var errs []error
 	for i, r := range b.replicas {

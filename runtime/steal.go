@@ -23,10 +23,16 @@ func (s *Session) offer(a *agent) {
 		return
 	}
 	for _, b := range s.agents {
-		if b != a && b.launches.Load() == 0 && b.info.HostCoherent && b.usable() {
+		if s.relieves(b, a) && b.launches.Load() == 0 && b.usable() {
 			b.retry()
 		}
 	}
+}
+
+// relieves reports whether b may take launches from a: both work in the host's
+// memory, and they are not faces of one processor that take turns.
+func (s *Session) relieves(b, a *agent) bool {
+	return b != a && b.info.HostCoherent && a.info.HostCoherent && (!s.exclusive || b.info.PhysicalID != a.info.PhysicalID)
 }
 
 // steal takes one launch from another agent, if there is one that this device
@@ -39,7 +45,7 @@ func (a *agent) steal() {
 	}
 	defer s.mu.Unlock()
 	for _, victim := range s.agents {
-		if victim == a || !victim.info.HostCoherent {
+		if !s.relieves(a, victim) {
 			continue
 		}
 		victim.mu.Lock()
@@ -79,12 +85,12 @@ func (a *agent) couldRun(o *op) (*kernels.Variant, devices.Kernel) {
 		return nil, nil
 	}
 	for _, b := range task.buffers {
-		if b != nil && len(b.host) > 0 && a.session.nodeOf(from, b.replicas[from.index]) != transfer.Host {
+		if b != nil && b.bytes > 0 && a.session.nodeOf(from, b.replicas[from.index]) != transfer.Host {
 			return nil, nil
 		}
 	}
-	v, err := task.call.Kernel.VariantFor(a.info)
-	if err != nil {
+	v, why := candidate(task, a, nil)
+	if why != "" {
 		return nil, nil
 	}
 	return v, a.session.programs.compiled(a, v)
@@ -95,11 +101,14 @@ func (a *agent) adopt(o *op, v *kernels.Variant, k devices.Kernel) bool {
 	task := &o.run.graph.tasks[o.task]
 	buffers := make([]devices.Buffer, len(task.buffers))
 	for i, b := range task.buffers {
-		if b == nil || len(b.host) == 0 {
+		if b == nil || b.bytes == 0 {
 			continue
 		}
-		r, err := a.session.replica(b, a, task)
-		if err != nil || a.session.nodeOf(a, r) != transfer.Host {
+		if a.session.replica(b, a) != nil {
+			return false
+		}
+		r := b.replicas[a.index]
+		if a.session.nodeOf(a, r) != transfer.Host {
 			return false
 		}
 		buffers[i] = r.Buffer
@@ -112,7 +121,9 @@ func (a *agent) adopt(o *op, v *kernels.Variant, k devices.Kernel) bool {
 	o.launch.Kernel = k
 	o.variant = v
 	o.mu.Lock()
-	o.planned = o.agent
+	if o.planned == nil {
+		o.planned = o.agent
+	}
 	o.agent = a
 	o.mu.Unlock()
 	return true

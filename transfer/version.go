@@ -181,6 +181,22 @@ func (t *Tracker[O]) Restore(p Part[O], node Node) {
 	}
 }
 
+// Saved notes that bytes [lo, hi) have been copied to the host out of turn, from
+// where they were valid. Every operation is over.
+func (t *Tracker[O]) Saved(lo, hi int64) {
+	first, last := t.cut(lo, hi)
+	for i := first; i < last; i++ {
+		t.segs[i].valid = t.segs[i].valid.With(Host)
+	}
+	t.Displace(Host)
+	t.seq++
+	for i := range t.segs { // what else is valid there is still there
+		if s := &t.segs[i]; s.valid.Has(Host) {
+			s.version.add(holder[O]{node: Host, lo: s.lo, hi: s.hi, seq: t.seq, epoch: t.log(Host).epoch})
+		}
+	}
+}
+
 // settleVersions forgets operations that are over.
 func (t *Tracker[O]) settleVersions(state func(O) (bool, error)) {
 	var none O

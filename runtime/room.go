@@ -1,0 +1,218 @@
+package tandem
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/tandemrun/tandem/devices"
+	"github.com/tandemrun/tandem/kernels"
+	"github.com/tandemrun/tandem/transfer"
+)
+
+// Room for replicas. When a device is full, replicas that other tasks used
+// longest ago make room: those that nothing uses go first, after what is valid
+// nowhere else has been written back. Session.mu is never held while waiting for
+// an operation: one that fails needs it to be tried again.
+
+// settleOn decides which device runs a part and makes the replicas it needs
+// there: the planned device, or another one if that was lost meanwhile. s.mu is
+// held, and given up while waiting for room.
+func (r *Run) settleOn(o *op, task *task) error {
+	s := r.session
+	waited := false
+	for {
+		if !o.agent.usable() {
+			if err := r.moveOn(o, task); err != nil {
+				return err
+			}
+		}
+		wait, err := s.replicas(task, o.agent)
+		switch {
+		case errors.Is(err, devices.ErrDeviceLost):
+			s.lose(o, o.agent, err)
+			continue
+		case err != nil || wait == nil:
+			return err
+		}
+		s.clock.change(0, -1, 0) // lowering stands still
+		s.mu.Unlock()
+		if !waited { // one at a time, or two could take turns taking the room from each other
+			waited = true
+			s.making.Lock()
+			defer s.making.Unlock()
+		}
+		wait.waitEnd()
+		s.mu.Lock()
+		s.clock.change(0, 1, 0)
+		if _, err := wait.state(); err != nil && wait.home && wait.run == nil {
+			return fmt.Errorf("writing back to make room: %w", rootCause(err))
+		}
+	}
+}
+
+// moveOn gives o another device than the one that is out of use.
+func (r *Run) moveOn(o *op, task *task) error {
+	s := r.session
+	a, v, err := s.standIn(task)
+	if err != nil {
+		return fmt.Errorf("%s is out of use: %w", o.agent.info.ID, err)
+	}
+	k, err := s.programs.kernel(context.Background(), a, v)
+	if errors.Is(err, devices.ErrDeviceLost) {
+		s.lose(o, a, err)
+		return r.moveOn(o, task)
+	}
+	if err != nil {
+		return err
+	}
+	if o.planned == nil {
+		o.planned = o.agent
+	}
+	o.agent, o.variant, o.launch.Kernel = a, v, k
+	return nil
+}
+
+// standIn finds a device that could run the task instead of a lost one, also
+// where the task asks for others.
+func (s *Session) standIn(task *task) (*agent, *kernels.Variant, error) {
+	errs := []error{devices.ErrUnavailable}
+	for _, a := range s.agents {
+		v, why := candidate(task, a, nil)
+		if why == "" {
+			return a, v, nil
+		}
+		errs = append(errs, errors.New(why))
+	}
+	return nil, nil, fmt.Errorf("no device is left that could do it: %w", errors.Join(errs...))
+}
+
+// lose takes a device out of use, once.
+func (s *Session) lose(o *op, a *agent, err error) {
+	if a.lost.CompareAndSwap(false, true) {
+		s.faulted(o, a, err, "took the device out of use; its work goes elsewhere")
+	}
+}
+
+// replicas finds or makes the memory of all buffers of a task on a. Where the
+// device is full, wait is an operation after whose end there may be room. s.mu
+// is held throughout.
+func (s *Session) replicas(task *task, a *agent) (wait *op, err error) {
+	for _, b := range task.buffers {
+		if b == nil || b.bytes == 0 {
+			continue
+		}
+		for {
+			err := s.replica(b, a)
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, devices.ErrOutOfMemory) {
+				return nil, err
+			}
+			victim := a.oldest(task, nil)
+			if victim == nil {
+				return nil, err
+			}
+			other := victim.Owner.(*Buffer)
+			if busy := other.busy(); busy != nil {
+				return busy, nil
+			}
+			if wait := s.writeBack(other, a); wait != nil {
+				return wait, nil
+			}
+			if err := s.drop(victim, a); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return nil, nil
+}
+
+// replica finds or makes b's memory on a.
+func (s *Session) replica(b *Buffer, a *agent) error {
+	if b.freed {
+		return b.closed()
+	}
+	if r := b.replicas[a.index]; r != nil {
+		a.memory.Touch(r)
+		return nil
+	}
+	r, err := a.memory.Make(b.host, b.bytes, b)
+	if err != nil {
+		return fmt.Errorf("buffer %q: %w", b.array.Name, err)
+	}
+	b.replicas[a.index] = r
+	return nil
+}
+
+// oldest is the replica that was used longest ago and that neither the task nor
+// the copy of a buffer needs: one that nothing uses, if there is one.
+func (a *agent) oldest(task *task, copied *Buffer) *transfer.Replica {
+	needed := func(b *Buffer) bool {
+		if b == copied {
+			return true
+		}
+		if task != nil {
+			for _, n := range task.buffers {
+				if n == b {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	idle := a.memory.Oldest(func(r *transfer.Replica) bool {
+		b := r.Owner.(*Buffer)
+		return needed(b) || b.busy() != nil
+	})
+	if idle != nil {
+		return idle
+	}
+	return a.memory.Oldest(func(r *transfer.Replica) bool { return needed(r.Owner.(*Buffer)) })
+}
+
+// busy is an operation on b that is not over, nil if there is none.
+func (b *Buffer) busy() *op {
+	var busy *op
+	b.tracker.Pending(func(o *op) {
+		if busy != nil {
+			return
+		}
+		if done, _ := o.state(); !done {
+			busy = o
+		}
+	})
+	return busy
+}
+
+// writeBack copies to the host what is valid on a alone; the result is over
+// when that is. nil: there is nothing. Nothing may be using b.
+func (s *Session) writeBack(b *Buffer, a *agent) *op {
+	b.tracker.Settle((*op).state)
+	sole := b.tracker.Sole(a.node)
+	if len(sole) == 0 {
+		return nil
+	}
+	o := &op{kind: opHost, home: true}
+	s.initOp(o)
+	for _, r := range sole {
+		// Undefined contents count as the host's: this cannot meet any.
+		_ = s.lowerRead(b, transfer.Host, r[0], r[1], o)
+	}
+	o.release()
+	return o
+}
+
+// drop gives a replica's memory back. Nothing may be using it, and nothing may
+// be valid in it alone.
+func (s *Session) drop(r *transfer.Replica, a *agent) error {
+	b := r.Owner.(*Buffer)
+	b.tracker.Settle((*op).state)
+	b.tracker.Drop(a.node)
+	b.replicas[a.index] = nil
+	if err := a.memory.Free(r); err != nil && !a.lost.Load() {
+		return fmt.Errorf("buffer %q: %w", b.array.Name, err)
+	}
+	return nil
+}
