@@ -11,15 +11,32 @@ import (
 )
 
 // Recorder collects the events of a session's runs. The zero value is ready.
-// It keeps all events, some 500 bytes for each launch and copy, until it is
-// dropped itself.
+// It keeps the events, some 500 bytes for each launch and copy, until it is
+// dropped itself, and counts those beyond its limit: the memory of a long run
+// does not depend on its length.
 type Recorder struct {
+	// Limit is the most launches and copies that are kept, and the most
+	// decisions and faults. 0 is DefaultLimit. It must not change after
+	// Observer.
+	Limit int
+
 	shards [16]shard
 
 	mu        sync.Mutex // guards what follows, which has few events
 	runs      []Run
 	decisions []tandem.DecisionEvent
 	faults    []tandem.FaultEvent
+	dropped   int
+}
+
+// DefaultLimit is what a Recorder without a Limit keeps, some 50 MB.
+const DefaultLimit = 100_000
+
+func (r *Recorder) limit() int {
+	if r.Limit > 0 {
+		return r.Limit
+	}
+	return DefaultLimit
 }
 
 // shard holds the launches and copies whose number ends alike, so that devices
@@ -28,6 +45,8 @@ type shard struct {
 	mu       sync.Mutex
 	launches chunks[tandem.LaunchEvent]
 	copies   chunks[tandem.CopyEvent]
+	kept     int
+	dropped  int
 	_        [64]byte // a cache line of its own
 }
 
@@ -63,6 +82,7 @@ type Recording struct {
 	Copies    []tandem.CopyEvent     // by run and number
 	Decisions []tandem.DecisionEvent // as they came
 	Faults    []tandem.FaultEvent    // by time
+	Dropped   int                    // later events that were beyond the Recorder's limit
 }
 
 // Run is one run from beginning to end.
@@ -76,6 +96,17 @@ type Run struct {
 // Observer is what a session reports to. It may serve several sessions only if
 // their runs have different numbers.
 func (r *Recorder) Observer() tandem.Observer {
+	limit := r.limit()
+	each := (limit + len(r.shards) - 1) / len(r.shards)
+	// room reports whether a shard takes one more; its lock is held.
+	room := func(s *shard) bool {
+		if s.kept >= each {
+			s.dropped++
+			return false
+		}
+		s.kept++
+		return true
+	}
 	return tandem.Observer{
 		RunStarted: func(e tandem.RunStarted) {
 			r.mu.Lock()
@@ -83,27 +114,39 @@ func (r *Recorder) Observer() tandem.Observer {
 			r.runs = append(r.runs, Run{RunStarted: e})
 		},
 		Launched: func(e tandem.LaunchEvent) {
-			e.After = slices.Clone(e.After) // the session's own
 			s := &r.shards[uint64(e.Op)%uint64(len(r.shards))]
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.launches.add(e)
+			if room(s) {
+				e.After = slices.Clone(e.After) // the session's own
+				s.launches.add(e)
+			}
 		},
 		Copied: func(e tandem.CopyEvent) {
-			e.After = slices.Clone(e.After)
 			s := &r.shards[uint64(e.Op)%uint64(len(r.shards))]
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.copies.add(e)
+			if room(s) {
+				e.After = slices.Clone(e.After)
+				s.copies.add(e)
+			}
 		},
 		Decided: func(e tandem.DecisionEvent) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
+			if len(r.decisions) >= limit {
+				r.dropped++
+				return
+			}
 			r.decisions = append(r.decisions, e)
 		},
 		Faulted: func(e tandem.FaultEvent) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
+			if len(r.faults) >= limit {
+				r.dropped++
+				return
+			}
 			r.faults = append(r.faults, e)
 		},
 		RunFinished: func(e tandem.RunFinished) {
@@ -128,12 +171,14 @@ func (r *Recorder) Recording() Recording {
 		s.mu.Lock()
 		rec.Launches = s.launches.appendTo(rec.Launches)
 		rec.Copies = s.copies.appendTo(rec.Copies)
+		rec.Dropped += s.dropped
 		s.mu.Unlock()
 	}
 	r.mu.Lock()
 	rec.Runs = slices.Clone(r.runs)
 	rec.Decisions = slices.Clone(r.decisions)
 	rec.Faults = slices.Clone(r.faults)
+	rec.Dropped += r.dropped
 	r.mu.Unlock()
 	slices.SortFunc(rec.Runs, func(a, b Run) int { return cmp.Compare(a.Run, b.Run) })
 	slices.SortFunc(rec.Launches, func(a, b tandem.LaunchEvent) int {

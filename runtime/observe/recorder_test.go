@@ -2,6 +2,7 @@ package observe
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"sync"
 	"testing"
@@ -55,10 +56,32 @@ func TestRecorderIsSafeAndComplete(t *testing.T) {
 	}
 }
 
+// TestRecorderLimit: a long run leaves a record of bounded size that says how
+// much it lacks.
+func TestRecorderLimit(t *testing.T) {
+	r := &Recorder{Limit: 160}
+	o := r.Observer()
+	for i := range 10_000 {
+		o.Launched(tandem.LaunchEvent{Run: 1, Op: tandem.OpID(2*i + 1)})
+		o.Copied(tandem.CopyEvent{Run: 1, Op: tandem.OpID(2*i + 2)})
+		o.Faulted(tandem.FaultEvent{Run: 1})
+	}
+	rec := r.Recording()
+	if len(rec.Launches) != 80 || len(rec.Copies) != 80 || len(rec.Faults) != 160 || rec.Dropped != 2*9_920+9_840 {
+		t.Errorf("%d launches, %d copies, %d faults, %d dropped; want 80, 80, 160, %d", len(rec.Launches), len(rec.Copies), len(rec.Faults), rec.Dropped, 2*9_920+9_840)
+	}
+	if last := rec.Launches[79].Op; last != 159 {
+		t.Errorf("the last launch kept is op %d, want 159: the first ones are kept", last)
+	}
+	if r := new(Recorder); r.limit() != DefaultLimit {
+		t.Errorf("limit %d", r.limit())
+	}
+}
+
 func BenchmarkRecorder(b *testing.B) {
 	for _, after := range []int{0, 2} {
 		b.Run(map[int]string{0: "after=0", 2: "after=2"}[after], func(b *testing.B) {
-			r := new(Recorder)
+			r := &Recorder{Limit: math.MaxInt32}
 			o := r.Observer()
 			e := tandem.LaunchEvent{Run: 1, After: make([]tandem.OpID, after)}
 			b.ReportAllocs()
