@@ -121,6 +121,11 @@ func (pl *planner) build() error {
 		}
 		prob.Tasks = append(prob.Tasks, pt)
 	}
+	for _, b := range g.home {
+		if d, used := current[b]; used {
+			prob.Data[d].Return = true
+		}
+	}
 	pl.Problem = prob
 	return errors.Join(faults...)
 }

@@ -58,6 +58,7 @@ type runJSON struct {
 	Copies     copiesJSON           `json:"copies"`
 	PredictedS float64              `json:"predicted_makespan_s"`
 	MakespanS  float64              `json:"makespan_s"`
+	TaskTimes  []taskTimeJSON       `json:"task_times"` // predicted against real, by task
 	Outputs    []outputJSON         `json:"outputs"`
 	Verified   *verifyJSON          `json:"verify,omitempty"`
 	Faults     []fault              `json:"faults,omitempty"`
@@ -122,9 +123,10 @@ func (a *app) run(ctx context.Context, file string, f *runFlags) error {
 		return err
 	}
 	var meter hiddenMeter
+	var clock taskClock
 	bar, stopBar := observe.Progress(a.stderr, a.onTerminal() && !a.quiet && !f.planOnly)
 	defer stopBar()
-	observers := []tandem.Observer{meter.observer(), bar}
+	observers := []tandem.Observer{meter.observer(), clock.observer(), bar}
 	var recorder *observe.Recorder
 	if f.trace != "" || f.report != "" {
 		recorder = &observe.Recorder{}
@@ -134,7 +136,7 @@ func (a *app) run(ctx context.Context, file string, f *runFlags) error {
 	if err != nil {
 		return err
 	}
-	doc := runJSON{Outputs: []outputJSON{}}
+	doc := runJSON{Outputs: []outputJSON{}, TaskTimes: []taskTimeJSON{}}
 	job, err := a.prepare(ctx, s, p)
 	if err == nil && f.planOnly {
 		return joinClose(a.showPlan(s, job.plan, false), s)
@@ -151,6 +153,7 @@ func (a *app) run(ctx context.Context, file string, f *runFlags) error {
 	}
 	doc.Devices = s.Stats()
 	if started {
+		doc.TaskTimes = clock.list(job.plan)
 		save()
 	}
 	if recorder != nil && started {
@@ -220,6 +223,9 @@ func (a *app) commit(ctx context.Context, job *job) ([]outputJSON, error) {
 func (a *app) recorded(rec observe.Recording, file string, doc *runJSON, f *runFlags) error {
 	a.committing.Lock()
 	defer a.committing.Unlock()
+	if rec.Dropped > 0 {
+		a.warn("the record of the run holds the first %d launches and copies; %d later events are left out", len(rec.Launches)+len(rec.Copies), rec.Dropped)
+	}
 	var errs []error
 	if f.trace != "" {
 		errs = append(errs, arrayfile.Replace(f.trace, func(w io.Writer) error { return observe.WriteTrace(w, rec) }))

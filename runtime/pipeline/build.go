@@ -64,6 +64,11 @@ func (p *Pipeline) Build(ctx context.Context, s *tandem.Session) (*Built, error)
 			first[i].After(last[a])
 		}
 	}
+	for i, def := range p.buffers {
+		if def.out != "" { // the file needs it on the host
+			b.Graph.Return(b.buffers[i])
+		}
+	}
 	if err := b.Graph.Err(); err != nil {
 		_ = b.Free()
 		return nil, err
