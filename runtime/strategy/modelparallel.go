@@ -77,7 +77,7 @@ func ModelParallel[T Real](ctx context.Context, s *tandem.Session, b *tandem.Sli
 	}
 	first := 0
 	for d, w := range widths {
-		if w == 0 {
+		if w == 0 && (m.n > 0 || d > 0) {
 			continue
 		}
 		panel := tandem.NewSlice[T](s, m.k, w).Named(fmt.Sprintf("%s.panel%d", b.Buffer().Name(), len(m.Panels)))
