@@ -84,18 +84,21 @@ func TestPipelineUnequal(t *testing.T) {
 
 // TestPipelineMemory has rings of the asked depth whatever the number of items,
 // on devices with memory of their own, and moves every item once on each way.
-// With one buffer between the devices they have to take turns.
+// With one buffer between the devices they wait for each other.
 func TestPipelineMemory(t *testing.T) {
 	link := devices.Link{Bandwidth: 4 * 64 * 1e3} // 1 ms an item
 	spec := sim.Spec{CopyEngines: 2, Upload: link, Download: link, Kernels: map[string]sim.KernelSpec{"*": {Time: 4 * ms}}}
 	for _, c := range []struct {
-		depth          int
-		bytes          int64
-		least, longest time.Duration
+		depth int
+		bytes int64
+		want  time.Duration
 	}{
-		// A cycle of 8 ms, two groups, and three copies at the ends.
-		{2, 2*256 + 2*256, (29*8 + 16 + 4) * ms, (29*8 + 16 + 4) * ms},
-		{1, 256 + 2*256, (29*8 + 16 + 4) * ms, 2 * (29*8 + 16 + 4) * ms},
+		// A cycle of 8 ms; the first item passes two groups, and four copies lie before,
+		// between and behind them.
+		{2, 2*256 + 2*256, (29*8 + 2*8 + 4) * ms},
+		// The buffer between the devices is filled (4 ms), moved (2 ms) and used up
+		// (4 ms) before it is filled again.
+		{1, 256 + 2*256, (29*10 + 2*8 + 4) * ms},
 	} {
 		t.Run(fmt.Sprintf("depth=%d", c.depth), func(t *testing.T) {
 			s := machine(t, spec, spec)
@@ -108,8 +111,8 @@ func TestPipelineMemory(t *testing.T) {
 			}
 			before := s.Stats()
 			got := through(t, s, p, 30, func(x int32) int32 { return threeStages(x) + 1 })
-			if got < c.least || got > c.longest {
-				t.Errorf("30 items take %v, want %v to %v", got, c.least, c.longest)
+			if got != c.want {
+				t.Errorf("30 items take %v, want %v", got, c.want)
 			}
 			for d, now := range s.Stats() {
 				up, down := now.BytesH2D-before[d].BytesH2D, now.BytesD2H-before[d].BytesD2H
