@@ -62,7 +62,7 @@ type agentQueue struct {
 	head      int
 	ahead     time.Duration // predicted run of the launches that are not retired
 	unwatched int           // ops issued since the last one that has a Notify
-	since     time.Duration // when the op at head came to be first
+	since     time.Duration // when the op at head could begin, or later
 }
 
 func (q *agentQueue) inFlight() int { return len(q.issued) - q.head }
@@ -165,6 +165,15 @@ func (a *agent) rouse() {
 	}
 }
 
+// take moves a list to the end of another and leaves nothing of it behind: an op
+// that is over keeps its whole run from being collected.
+func take(to []*op, from *[]*op) []*op {
+	to = append(to, *from...)
+	clear(*from)
+	*from = (*from)[:0]
+	return to
+}
+
 // loop is the agent's goroutine.
 func (a *agent) loop() {
 	defer close(a.exited)
@@ -173,11 +182,9 @@ func (a *agent) loop() {
 		a.mu.Lock()
 		idle := len(a.ready)+len(a.done)+len(a.look) == 0 && !a.again
 		if !idle {
-			ready, a.held = append(ready, a.held...), a.held[:0]
+			ready = take(ready, &a.held)
 		}
-		ready, a.ready = append(ready, a.ready...), a.ready[:0]
-		done, a.done = append(done, a.done...), a.done[:0]
-		look, a.look = append(look, a.look...), a.look[:0]
+		ready, done, look = take(ready, &a.ready), take(done, &a.done), take(look, &a.look)
 		stop := a.stop
 		a.again = false
 		if idle && a.awake {
@@ -218,53 +225,6 @@ func (a *agent) loop() {
 		clear(look)
 		ready, done, look = ready[:0], done[:0], look[:0]
 	}
-}
-
-// sleep parks the goroutine until there is a note, or until the op that has
-// been running longest exceeds its time limit.
-func (a *agent) sleep() {
-	limit, first := a.deadline()
-	if first == nil {
-		<-a.wake
-		return
-	}
-	a.timer.Reset(time.Duration(limit - devices.Now()))
-	select {
-	case <-a.wake:
-		a.timer.Stop()
-	case <-a.timer.C:
-		a.overdue(first)
-	}
-}
-
-// deadline finds the op whose time limit ends first, if any has one.
-func (a *agent) deadline() (at time.Duration, first *op) {
-	for _, q := range a.compute {
-		if q.inFlight() == 0 {
-			continue
-		}
-		o := q.issued[q.head]
-		if o.run == nil || o.task < 0 {
-			continue
-		}
-		limit := o.run.graph.tasks[o.task].timeout
-		if limit <= 0 || o.run.timedOut(o.task) {
-			continue
-		}
-		if end := q.since + limit; first == nil || end < at {
-			at, first = end, o
-		}
-	}
-	return at, first
-}
-
-// overdue gives up on a launch that runs longer than its task allows. The
-// kernel itself cannot be stopped: the run fails now, the device counts as
-// hung, and the op retires when and if the driver reports it.
-func (a *agent) overdue(o *op) {
-	limit := o.run.graph.tasks[o.task].timeout
-	a.hung.Store(true)
-	o.run.timeout(o.task, a.info.ID, fmt.Errorf("still running after %v: %w", limit, devices.ErrTimeout))
 }
 
 // issue puts o on a queue; false: all of them are full.
@@ -411,14 +371,13 @@ func (a *agent) retire() {
 }
 
 func (a *agent) retireQueue(q *agentQueue) {
-	moved := false
+	began := q.since
 	for q.head < len(q.issued) {
 		o := q.issued[q.head]
 		done, err := o.event.Done()
 		if !done {
 			break
 		}
-		moved = true
 		if o.kind == opLaunch {
 			a.launches.Add(-1)
 			q.ahead -= o.predicted
@@ -426,6 +385,10 @@ func (a *agent) retireQueue(q *agentQueue) {
 		times, terr := o.event.Times()
 		if terr != nil {
 			times = devices.Times{}
+		}
+		q.since = devices.Now()
+		if a.session.clock.device == nil && times.End > began { // it may have been over for a while
+			q.since = min(q.since, times.End)
 		}
 		o.event.Release()
 		o.event, o.where, o.notified = nil, nil, false
@@ -439,9 +402,6 @@ func (a *agent) retireQueue(q *agentQueue) {
 			continue
 		}
 		a.end(o, err, times, q.name)
-	}
-	if moved {
-		q.since = devices.Now()
 	}
 	if q.head == len(q.issued) {
 		q.issued, q.head, q.unwatched = q.issued[:0], 0, 0

@@ -179,7 +179,12 @@ func SliceOf[T devices.Number](s *Session, v []T) *Slice[T] {
 	return x
 }
 
-func (x *Slice[T]) buffer() *Buffer { return x.b }
+func (x *Slice[T]) buffer() *Buffer {
+	if x == nil {
+		return nil
+	}
+	return x.b
+}
 
 // Buffer is the untyped buffer.
 func (x *Slice[T]) Buffer() *Buffer { return x.b }

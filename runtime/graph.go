@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"errors"
 	"fmt"
+	goruntime "runtime"
 	"slices"
 	"sort"
 	"strconv"
@@ -15,7 +16,7 @@ import (
 // A Graph is a set of tasks and the order between them. Building one touches
 // no hardware; the same graph may be submitted many times, also while an
 // earlier submission of it still runs. A Graph is not safe for concurrent use,
-// and must not change between Submit and the end of that call.
+// and must not change while a run or a plan of it is in use.
 //
 // Tasks are ordered by the data they share: a task waits for the last one
 // before it (in the order of Add) that writes what it reads, and a writer
@@ -56,8 +57,15 @@ func (g *Graph) Return(x ...any) *Graph {
 			g.fault(fmt.Errorf("Return takes buffers, got %T", v))
 			continue
 		}
-		g.useOf(b.buffer())
-		g.home = append(g.home, b.buffer())
+		switch b := b.buffer(); {
+		case b == nil:
+			g.fault(errors.New("Return takes buffers, got nil"))
+		case b.err != nil:
+			g.fault(b.err)
+		default:
+			g.useOf(b)
+			g.home = append(g.home, b)
+		}
 	}
 	return g
 }
@@ -178,7 +186,7 @@ func (g *Graph) useOf(b *Buffer) *bufferUse {
 }
 
 // addComposed expands a composed kernel; its temporaries live as long as the
-// graph's session.
+// graph.
 func (g *Graph) addComposed(c *kernels.Call, of func(*kernels.Array) *Buffer) Task {
 	steps, err := c.Kernel.Compose(c)
 	if err != nil {
@@ -196,6 +204,11 @@ func (g *Graph) addComposed(c *kernels.Call, of func(*kernels.Array) *Buffer) Ta
 		session = b.session
 	}
 	temps := map[*kernels.Array]*Buffer{}
+	goruntime.AddCleanup(g, func(temps map[*kernels.Array]*Buffer) {
+		for _, b := range temps {
+			_ = b.Free() // nothing uses it any more; after Close there is nothing to free
+		}
+	}, temps)
 	first := len(g.tasks)
 	var last Task
 	for n, step := range steps {

@@ -281,17 +281,23 @@ func (r *Run) lowerReturn(b *Buffer) {
 	o.release()
 }
 
+// toLower is the last run that uses b and is not lowered yet, nil if there is
+// none. s.mu is held.
+func (s *Session) toLower(b *Buffer) *Run {
+	for _, r := range slices.Backward(s.active) {
+		if _, uses := r.graph.use[b]; uses {
+			return r
+		}
+	}
+	return nil
+}
+
 // lowerHostAccess puts an access by the host in order with everything before.
 func (s *Session) lowerHostAccess(ctx context.Context, b *Buffer, write bool) (*op, error) {
 	// Runs submitted before may not be lowered yet.
 	for {
 		s.mu.Lock()
-		var before *Run
-		for _, r := range s.active {
-			if _, uses := r.graph.use[b]; uses {
-				before = r
-			}
-		}
+		before := s.toLower(b)
 		if before == nil {
 			break
 		}
@@ -305,6 +311,9 @@ func (s *Session) lowerHostAccess(ctx context.Context, b *Buffer, write bool) (*
 	defer s.mu.Unlock()
 	if b.freed {
 		return nil, b.closed()
+	}
+	if err := s.stuckOn(b); err != nil {
+		return nil, err
 	}
 	o := &op{kind: opHost, ready: make(chan struct{})}
 	s.initOp(o)

@@ -3,6 +3,7 @@ package tandem
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -58,6 +59,9 @@ func (s *Session) Plan(ctx context.Context, g *Graph) (*Plan, error) {
 	if err := g.Err(); err != nil {
 		return nil, err
 	}
+	if err := s.owns(g); err != nil {
+		return nil, err
+	}
 	order, err := g.order()
 	if err != nil {
 		return nil, err
@@ -85,6 +89,24 @@ func (s *Session) Plan(ctx context.Context, g *Graph) (*Plan, error) {
 	}
 	pl.place()
 	return p, nil
+}
+
+// owns checks that the session is open and that the graph's buffers are its own.
+func (s *Session) owns(g *Graph) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errClosed
+	}
+	for b := range g.use {
+		if b.session != s {
+			return fmt.Errorf("buffer %q belongs to another session: %w", b.array.Name, devices.ErrInvalid)
+		}
+		if b.freed {
+			return b.closed()
+		}
+	}
+	return nil
 }
 
 // planSeed makes the search for a better plan repeatable.

@@ -79,6 +79,7 @@ func (s *Session) recoverAll() {
 	for {
 		r.mu.Lock()
 		list = append(list, r.queue...)
+		clear(r.queue)
 		r.queue = r.queue[:0]
 		if len(list) == 0 {
 			r.running = false

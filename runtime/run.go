@@ -6,8 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/tandemrun/tandem/devices"
 )
 
 // maxPending bounds the operations of one run that are lowered and not over:
@@ -80,11 +78,29 @@ func (s *Session) dropLost(p *Plan, err error) bool {
 
 // Start is Submit for a graph that has been planned.
 func (s *Session) Start(ctx context.Context, p *Plan) (*Run, error) {
-	if err := p.compile(ctx); err != nil {
+	if err := s.enter(); err != nil {
 		return nil, err
 	}
+	r, before, err := s.newRun(ctx, p)
+	if err != nil {
+		s.live.Done()
+		return nil, err
+	}
+	r.started = s.clock.now()
+	r.announce()
+	r.unhook = context.AfterFunc(ctx, func() { r.Cancel(context.Cause(ctx)) })
+	go r.execute(before)
+	return r, nil
+}
+
+// newRun compiles what the plan needs and registers a run of it; before are the
+// runs that have to be lowered before it.
+func (s *Session) newRun(ctx context.Context, p *Plan) (r *Run, before []*Run, err error) {
+	if err := p.compile(ctx); err != nil {
+		return nil, nil, err
+	}
 	g := p.graph
-	r := &Run{id: s.lastRun.Add(1), session: s, graph: g, plan: p, current: p,
+	r = &Run{session: s, graph: g, plan: p, current: p,
 		observed: s.observer.Launched != nil || s.observer.Copied != nil,
 		done:     make(chan struct{}), lowered: make(chan struct{}),
 		partsLeft: make([]atomic.Int32, len(g.tasks)), failed: map[int]bool{}, last: map[int][]*op{}}
@@ -94,25 +110,27 @@ func (s *Session) Start(ctx context.Context, p *Plan) (*Run, error) {
 		r.partsLeft[i].Store(int32(len(p.placed[i].shares) * g.tasks[i].times()))
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.closed {
-		s.mu.Unlock()
-		return nil, errClosed
+		return nil, nil, errClosed
 	}
-	var before []*Run
+	for b := range g.use {
+		if b.freed {
+			return nil, nil, b.closed()
+		}
+		if err := s.stuckOn(b); err != nil {
+			return nil, nil, err
+		}
+	}
 	for _, other := range s.active {
 		if shareBuffers(other.graph, g) {
 			before = append(before, other)
 		}
 	}
+	r.id = s.lastRun.Add(1)
 	s.active = append(s.active, r)
 	s.runs[r] = struct{}{}
-	s.live.Add(1)
-	s.mu.Unlock()
-	r.started = s.clock.now()
-	r.announce()
-	r.unhook = context.AfterFunc(ctx, func() { r.Cancel(context.Cause(ctx)) })
-	go r.execute(before)
-	return r, nil
+	return r, before, nil
 }
 
 // shareBuffers reports whether two graphs have a buffer in common.
@@ -190,6 +208,7 @@ func (r *Run) execute(before []*Run) {
 			b.tracker.EndRun(func(o *op) bool { done, _ := o.state(); return done })
 		}
 	}
+	delete(s.stuck, r)
 	s.mu.Unlock()
 	r.unhook()
 	r.end()
@@ -341,29 +360,8 @@ func (r *Run) fail(o *op, device string, err error) error {
 	return te
 }
 
-// timeout gives the run up while a launch is still running.
-func (r *Run) timeout(task int, device string, err error) {
-	te := &TaskError{Task: r.graph.tasks[task].name, Device: device, Attempt: 1, Err: err}
-	r.mu.Lock()
-	r.failed[task] = true
-	r.errs = append(r.errs, te)
-	r.mu.Unlock()
-	var cause error = te
-	r.stop.CompareAndSwap(nil, &cause)
-	if f := r.session.observer.Faulted; f != nil {
-		f(FaultEvent{r.id, task, device, err, "gave the run up; the device is not used again", devices.Now()})
-	}
-	r.end()
-}
-
-// timedOut reports whether timeout has been called for the task.
-func (r *Run) timedOut(task int) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.over && r.failed[task]
-}
-
-// Run is Submit and Wait.
+// Run is Submit and Wait. When ctx ends, Run returns its cause at once; what
+// runs on a device already still runs to its end.
 func (s *Session) Run(ctx context.Context, g *Graph) error {
 	r, err := s.Submit(ctx, g)
 	if err != nil {

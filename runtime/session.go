@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -60,20 +62,21 @@ type Session struct {
 	buffers map[*Buffer]struct{}
 	active  []*Run            // not lowered to the end, in order of submission
 	runs    map[*Run]struct{} // not over
+	stuck   map[*Run]struct{} // given up, but something of them is still on a device
 	unnamed int
 	closed  bool
 
 	recovery recovery
 	lastRun  atomic.Int64
 	lastOp   atomic.Int64
-	live     sync.WaitGroup // runs
+	live     sync.WaitGroup // runs, and whatever else Close has to wait for
 }
 
 // Open probes the drivers and opens the selected devices. A driver without
 // devices is normal; a selector that matches nothing is an error that lists
 // what there is. No device at all is ErrUnavailable.
 func Open(ctx context.Context, c Config) (*Session, error) {
-	s := &Session{buffers: map[*Buffer]struct{}{}, runs: map[*Run]struct{}{}, observer: c.Observer,
+	s := &Session{buffers: map[*Buffer]struct{}{}, runs: map[*Run]struct{}{}, stuck: map[*Run]struct{}{}, observer: c.Observer,
 		predictor: predictor{model: c.Model, measured: c.Calibrations, keys: map[*kernels.Variant]string{}}}
 	if c.Model == nil {
 		s.predictor.model = &costmodel.Model{}
@@ -173,10 +176,14 @@ func (s *Session) Close() error {
 		}
 	}
 	s.live.Wait()
+	s.mu.Lock()
+	left := slices.Collect(maps.Keys(s.buffers))
+	s.mu.Unlock()
 	var errs []error
-	for b := range s.buffers {
-		errs = append(errs, s.freeBuffer(b))
+	for _, b := range left {
+		errs = append(errs, s.freeBuffer(b)) // host accesses that have begun end first
 	}
+	s.live.Wait() // one of those may have needed a recovery
 	errs = append(errs, s.programs.close())
 	for _, a := range s.agents {
 		errs = append(errs, a.close())
@@ -184,9 +191,21 @@ func (s *Session) Close() error {
 	return errors.Join(errs...)
 }
 
+// enter counts the caller in as something that Close waits for, by live.Done.
+func (s *Session) enter() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errClosed
+	}
+	s.live.Add(1)
+	return nil
+}
+
 var errClosed = fmt.Errorf("session: %w", devices.ErrClosed)
 
-// freeBuffer waits for b's operations and gives its memory back.
+// freeBuffer waits for b's operations, those of runs that are still to be
+// lowered included, and gives its memory back.
 func (s *Session) freeBuffer(b *Buffer) error {
 	for {
 		s.mu.Lock()
@@ -194,12 +213,16 @@ func (s *Session) freeBuffer(b *Buffer) error {
 			s.mu.Unlock()
 			return nil
 		}
-		var busy *op
-		b.tracker.Pending(func(o *op) {
-			if done, _ := o.state(); !done {
-				busy = o
-			}
-		})
+		if err := s.stuckOn(b); err != nil {
+			s.mu.Unlock()
+			return err
+		}
+		if before := s.toLower(b); before != nil {
+			s.mu.Unlock()
+			<-before.lowered
+			continue
+		}
+		busy := b.busy()
 		if busy == nil {
 			break
 		}
@@ -242,6 +265,11 @@ type program struct {
 	err     error
 }
 
+func (p *program) compile(ctx context.Context, a *agent, src *devices.Source) (err error) {
+	p.program, err = a.device.Compile(ctx, src)
+	return err
+}
+
 func (p *programs) init(agents int) {
 	p.open = map[programKey]*program{}
 	p.kernels = make([]map[*kernels.Variant]devices.Kernel, agents)
@@ -264,11 +292,19 @@ func (p *programs) kernel(ctx context.Context, a *agent, v *kernels.Variant) (de
 		p.open[key] = prog
 	}
 	p.mu.Unlock()
-	prog.once.Do(func() { prog.program, prog.err = a.device.Compile(ctx, v.Source) })
+	mine := false
+	prog.once.Do(func() { mine, prog.err = true, prog.compile(ctx, a, v.Source) })
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if prog.err != nil {
-		delete(p.open, key) // it may have been ctx; try again next time
+		if p.open[key] == prog {
+			delete(p.open, key) // it may have been ctx; try again next time
+		}
+		if !mine && ctx.Err() == nil { // it may have been another caller's ctx
+			p.mu.Unlock()
+			defer p.mu.Lock()
+			return p.kernel(ctx, a, v)
+		}
 		return nil, prog.err
 	}
 	if k := p.kernels[a.index][v]; k != nil {

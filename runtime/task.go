@@ -66,12 +66,14 @@ func (t Task) After(others ...Task) Task {
 		if o.id < 0 {
 			continue
 		}
-		t.each(func(_ int, n *task) {
-			if i, found := slices.BinarySearch(n.after, o.id); !found {
-				n.after = slices.Insert(n.after, i, o.id)
-			}
-			n.asked = append(n.asked, o.id)
-			o.task().awaited = true
+		o.each(func(id int, other *task) {
+			other.awaited = true
+			t.each(func(_ int, n *task) {
+				if i, found := slices.BinarySearch(n.after, id); !found {
+					n.after = slices.Insert(n.after, i, id)
+				}
+				n.asked = append(n.asked, id)
+			})
 		})
 	}
 	return t

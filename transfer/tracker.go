@@ -414,8 +414,8 @@ func (t *Tracker[O]) merge() {
 		p := &out[len(out)-1]
 		if p.valid == s.valid && p.writer == s.writer && p.taint == s.taint && p.alike(&s) &&
 			slices.Equal(p.made, s.made) && slices.Equal(p.readers, s.readers) {
+			t.join(p, &s)
 			p.hi = s.hi
-			p.join(&s)
 			continue
 		}
 		out = append(out, s)

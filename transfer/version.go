@@ -80,8 +80,11 @@ func (v *Version[O]) covers(node Node, lo, hi int64, progress func(O) Progress) 
 	for lo < hi {
 		next := lo
 		for i := range v.holders {
-			h := &v.holders[i]
-			if h.node == node && h.lo <= lo && h.hi > next && (h.from == none || progress(h.from) == Done) && v.intact(h, progress) {
+			h := v.holders[i]
+			if h.node != node || h.lo > lo || h.hi <= next || h.from != none && progress(h.from) != Done {
+				continue
+			}
+			if h.lo, h.hi = lo, min(h.hi, hi); v.intact(&h, progress) {
 				next = h.hi
 			}
 		}
@@ -110,16 +113,8 @@ func (v *Version[O]) intact(h *holder[O], progress func(O) Progress) bool {
 	return true
 }
 
-// kept reports whether some memory holds the version when everything put in
-// order so far is over.
-func (v *Version[O]) kept() bool {
-	for i := range v.holders {
-		if v.intact(&v.holders[i], func(O) Progress { return Done }) {
-			return true
-		}
-	}
-	return false
-}
+// allDone is the progress of everything put in order so far, when it is over.
+func allDone[O comparable](O) Progress { return Done }
 
 // Lineage decides how long the history of a new version is, from what its
 // producer reads, and cuts it where nothing could be recomputed from it anyway.
@@ -128,7 +123,7 @@ func (v *Version[O]) Lineage(r Part[O]) {
 	if r.Version == v || v.Producer == none {
 		return
 	}
-	if r.Version.Producer == none && !r.Version.kept() {
+	if r.Version.Producer == none && r.Holders(allDone) == 0 {
 		v.Cut()
 		return
 	}
@@ -229,17 +224,33 @@ func (t *Tracker[O]) settleVersions(state func(O) (bool, error)) {
 			continue
 		}
 		floor := log.writes[over-1].seq
-		// What is current now stays current without the dropped writes.
+		// What is current now stays current without the dropped writes; of a
+		// holder that they overwrote in part, the rest.
 		for i := range t.segs {
+			t.segs[i].refresh(node, floor)
+		}
+		for i := range t.segs { // several segments may have one version
 			v := t.segs[i].version
-			for k := range v.holders {
-				if h := &v.holders[k]; h.node == node && h.seq < floor && v.intact(h, func(O) Progress { return Done }) {
-					h.seq = floor
-				}
-			}
+			v.holders = slices.DeleteFunc(v.holders, func(h holder[O]) bool { return h.node == node && h.seq < floor })
 		}
 		log.floor = floor
 		log.writes = slices.Delete(log.writes, 0, over)
+	}
+}
+
+// refresh makes what holds the segment on node independent of the writes up to
+// floor, which are over.
+func (s *segment[O]) refresh(node Node, floor uint64) {
+	v := s.version
+	for _, h := range v.holders {
+		if h.node != node || h.seq >= floor || h.lo >= s.hi || h.hi <= s.lo {
+			continue
+		}
+		h.lo, h.hi = max(h.lo, s.lo), min(h.hi, s.hi)
+		if v.intact(&h, allDone) {
+			h.seq = floor
+			v.holders = append(v.holders, h)
+		}
 	}
 }
 
@@ -250,12 +261,38 @@ func (a *segment[O]) alike(b *segment[O]) bool {
 	return a.version == b.version || (a.version.Producer == none && b.version.Producer == none)
 }
 
-// join makes a's version that of both.
-func (a *segment[O]) join(b *segment[O]) {
-	if a.version != b.version {
-		a.version.holders = append(a.version.holders, b.version.holders...)
-		b.version.holders = nil
+// join gives a, which is about to take in b, a version of its own with what
+// holds either. Operations may still know the old ones.
+func (t *Tracker[O]) join(a, b *segment[O]) {
+	if a.version == b.version {
+		return
 	}
+	v := &Version[O]{tracker: t}
+	for _, s := range []*segment[O]{a, b} {
+		for _, h := range s.version.holders {
+			h.lo, h.hi = max(h.lo, s.lo), min(h.hi, s.hi)
+			if h.lo < h.hi && s.version.intact(&h, allDone) {
+				v.extend(h)
+			}
+		}
+	}
+	a.version = v
+}
+
+// extend adds a holder, of which nothing in order so far spoils a byte, to one
+// that it continues, if there is one.
+func (v *Version[O]) extend(h holder[O]) {
+	var none O
+	if h.from == none {
+		h.seq = v.tracker.seq
+	}
+	for i := range v.holders {
+		if p := &v.holders[i]; p.node == h.node && p.from == h.from && p.seq == h.seq && p.epoch == h.epoch && p.lo <= h.hi && h.lo <= p.hi {
+			p.lo, p.hi = min(p.lo, h.lo), max(p.hi, h.hi)
+			return
+		}
+	}
+	v.holders = append(v.holders, h)
 }
 
 // EndRun cuts the histories that end in operations that are over, so that they
