@@ -135,6 +135,7 @@ func (r *Run) lowerOutputs(o *op, task *task, placed *placement, runs bool) {
 		if rep := b.replicas[a.index]; rep != nil {
 			node = s.nodeOf(a, rep)
 		}
+		b.settle() // also where nobody reads for a long time
 		w := b.tracker.Write(node, from, to, o, &lowering{s, b, o})
 		switch {
 		case w.Version == nil: // no byte
@@ -174,13 +175,19 @@ func (s *Session) nodeOf(a *agent, r *transfer.Replica) transfer.Node {
 // lowerRead records that o reads [lo, hi) of b on node and makes the copies
 // that are missing. s.mu is held.
 func (s *Session) lowerRead(b *Buffer, node transfer.Node, lo, hi int64, o *op) error {
-	if b.tracker.Crowded() {
-		b.tracker.Settle((*op).state)
-	}
+	b.settle()
 	if err := b.tracker.Read(node, lo, hi, o, &lowering{s, b, o}); err != nil {
 		return &UndefinedError{b.array.Name, rootCause(err)}
 	}
 	return nil
+}
+
+// settle forgets operations on b that are over, when there are many. s.mu is
+// held.
+func (b *Buffer) settle() {
+	if b.tracker.Crowded() {
+		b.tracker.Settle((*op).state)
+	}
 }
 
 // part is a range of a buffer with the version it holds, access one of a
