@@ -26,7 +26,7 @@ const chunkItems = 16384
 // tasks takes than the same launches enqueued by hand, less 1; there is nothing
 // to overlap in it.
 func Overlap(ctx context.Context, o Options) ([]Result, error) {
-	makespan, bound, hidden, err := overlapped(ctx, pick(&o, 200, 64))
+	makespan, bound, hidden, err := overlapped(ctx, 200)
 	if err != nil {
 		return nil, err
 	}

@@ -172,6 +172,13 @@ func (r *Run) execute(before []*Run) {
 		<-b.lowered
 	}
 	r.room.begin()
+	// What a task writes last goes home right behind it: in a run that is lowered
+	// bit by bit the copies would come too late to hide behind later tasks.
+	home := map[int][]*Buffer{}
+	for _, b := range r.graph.home {
+		last := r.graph.use[b].writer // -1: none
+		home[last] = append(home[last], b)
+	}
 	order := r.current.order
 	for n, t := range order {
 		r.replan(order[n:])
@@ -183,8 +190,11 @@ func (r *Run) execute(before []*Run) {
 				break // once is enough to leave undefined what it writes
 			}
 		}
+		for _, b := range home[t] {
+			r.lowerReturn(b)
+		}
 	}
-	for _, b := range r.graph.home {
+	for _, b := range home[-1] {
 		r.lowerReturn(b)
 	}
 	s.mu.Lock()
