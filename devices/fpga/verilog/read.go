@@ -163,27 +163,32 @@ func yosysError(file, base string, err error) error {
 }
 
 // plainName takes the name that a module has in the source out of the one that
-// yosys gives to its version with other parameters.
+// yosys gives to its version with other parameters: "$paramod\\name\\W=..." or
+// "$paramod$hash\\name".
 func plainName(name string) string {
-	if strings.HasPrefix(name, "$paramod") {
-		return name[strings.LastIndexByte(name, '\\')+1:]
+	rest, is := strings.CutPrefix(name, "$paramod")
+	if !is {
+		return name
 	}
-	return name
+	_, rest, _ = strings.Cut(rest, "\\")
+	plain, _, _ := strings.Cut(rest, "\\")
+	return plain
 }
 
 // modules makes kernels of the modules that no other one contains.
 func (s *source) modules(net *netlist, r Request) ([]*Module, []error) {
 	var faults []error
-	inside := map[string][]string{} // by module: those that it contains
+	inside := map[string][]string{} // by yosys's name: the modules that it contains
+	contained := map[string]bool{}  // by the source's name
 	known := map[string]bool{}
 	for name, m := range net.Modules {
-		from := plainName(name)
 		for p := range m.Parameters {
 			known[p] = true
 		}
 		for _, c := range m.Cells {
 			if _, ok := net.Modules[c.Type]; ok {
-				inside[from] = append(inside[from], plainName(c.Type))
+				inside[name] = append(inside[name], c.Type)
+				contained[plainName(c.Type)] = true
 			}
 		}
 	}
@@ -192,14 +197,6 @@ func (s *source) modules(net *netlist, r Request) ([]*Module, []error) {
 			faults = append(faults, s.errorf(token{}, devices.ErrInvalid, "-G%s: no module has such a parameter; there are %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", ")))
 		}
 	}
-	contained := map[string]bool{}
-	for _, list := range inside {
-		for _, name := range list {
-			contained[name] = true
-		}
-	}
-	images, bad := s.images(net, r)
-	faults = append(faults, bad...)
 	var all []*Module
 	var helpers []string
 	for i := range s.regions {
@@ -221,9 +218,8 @@ func (s *source) modules(net *netlist, r Request) ([]*Module, []error) {
 		}
 		m, bad := s.module(reg, nm)
 		faults = append(faults, bad...)
-		for _, name := range reach(reg.name, inside) {
-			m.Images = append(m.Images, images[name]...)
-		}
+		m.Images, bad = s.images(net, reach(reg.name, inside), r)
+		faults = append(faults, bad...)
 		all = append(all, m)
 	}
 	if len(all) == 0 && len(faults) == 0 {
@@ -234,7 +230,7 @@ func (s *source) modules(net *netlist, r Request) ([]*Module, []error) {
 	return all, faults
 }
 
-// reach are a module and all that it contains, each once.
+// reach are a module and all that it contains, each once, sorted.
 func reach(name string, inside map[string][]string) []string {
 	list := []string{name}
 	for i := 0; i < len(list); i++ {
@@ -244,6 +240,7 @@ func reach(name string, inside map[string][]string) []string {
 			}
 		}
 	}
+	slices.Sort(list)
 	return list
 }
 
@@ -257,11 +254,9 @@ func axi(m netModule) bool {
 	return false
 }
 
-// images reads the memory images of all modules, by module.
-func (s *source) images(net *netlist, r Request) (map[string][]Image, []error) {
-	var faults []error
-	images := map[string][]Image{}
-	for _, key := range slices.Sorted(maps.Keys(net.Modules)) {
+// images reads the memory images of modules, by yosys's names.
+func (s *source) images(net *netlist, modules []string, r Request) (images []Image, faults []error) {
+	for _, key := range modules {
 		nm := net.Modules[key]
 		reg := s.region(plainName(key))
 		if reg == nil {
@@ -289,8 +284,8 @@ func (s *source) images(net *netlist, r Request) (map[string][]Image, []error) {
 					continue
 				}
 			}
-			if !slices.ContainsFunc(images[reg.name], func(i Image) bool { return i.Name == name && i.Hex == c.hex }) {
-				images[reg.name] = append(images[reg.name], *img)
+			if !slices.ContainsFunc(images, func(i Image) bool { return i.Name == name && i.Hex == c.hex }) {
+				images = append(images, *img)
 			}
 		}
 	}
