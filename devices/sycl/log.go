@@ -8,7 +8,8 @@ import (
 )
 
 // noise are lines of build logs that tell a user nothing.
-var noise = regexp.MustCompile(`(?m)^(.*\b\d+ instructions in function.*|Device .* failed to build the program|\d+ (warnings?|errors?)( and \d+ errors?)? generated\.)$\n?`)
+var noise = regexp.MustCompile(`(?m)^(?:.*\b\d+ instructions in function.*|Device .* failed to build the program|\d+ (?:warnings?|errors?)(?: and \d+ errors?)? generated\.` +
+	`|(?:Compilation|Linking|Device build) (?:started|done)|Options used by backend compiler:.*|remark: .*|Kernel ".*" was .*vectorized.*|Done\.|Build (?:started|done))$\n?`)
 
 // cleanLog is a build log without noise; one that holds blanks only is "".
 func cleanLog(log string) string {
