@@ -53,7 +53,8 @@ func (e *ArgError) Unwrap() error { return e.Err }
 
 // Bind joins a kernel with its arguments and, unless Kernel.Infer knows it, the
 // ND-range (rng.Dims 0: not given). It checks every argument against its
-// parameter and returns all faults joined, each an *ArgError.
+// parameter, and every array against what a launch is certain to touch of it,
+// and returns all faults joined, each an *ArgError.
 func Bind(k *Kernel, rng devices.NDRange, args []Given) (*Call, error) {
 	c := &Call{Kernel: k, Range: rng, Args: make([]Arg, len(k.Params))}
 	var faults []error
@@ -126,6 +127,18 @@ func Bind(k *Kernel, rng devices.NDRange, args []Given) (*Call, error) {
 		if c.Range.Size[d] < 0 || c.Range.Local[d] < 0 {
 			fail("global size", Pos{}, "global %v and local %v must not be negative", c.Range.Size[:c.Range.Dims], c.Range.Local[:c.Range.Dims])
 			break
+		}
+	}
+	if len(faults) > 0 {
+		return c, errors.Join(faults...)
+	}
+	for i := range k.Params {
+		if err := c.within(i); err != nil {
+			pos := Pos{}
+			if from[i] != nil {
+				pos = from[i].Pos
+			}
+			faults = append(faults, &ArgError{k.Name, k.Params[i].Name, pos, err})
 		}
 	}
 	return c, errors.Join(faults...)

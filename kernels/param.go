@@ -66,7 +66,10 @@ type Param struct {
 	// any of them. Needed for every array that is written before a launch can
 	// be split.
 	Band BandFunc
-	Pos  Pos // where a source declares it
+	// Reach, where set, says which bytes of the array every launch is certain
+	// to touch; Bind refuses arrays that are too small for it.
+	Reach ReachFunc
+	Pos   Pos // where a source declares it
 }
 
 func (p Param) String() string {

@@ -1,6 +1,8 @@
 package clc
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
 	"sync"
 
@@ -14,21 +16,27 @@ type analysis struct {
 	fn *function
 
 	mu     sync.Mutex
-	key    string
+	key    []byte
 	result *machine
 }
 
 // run interprets the kernel for a call.
 func (a *analysis) run(c *kernels.Call) *machine {
-	key := fmt.Sprint(c.Range)
+	var room [256]byte
+	key := binary.AppendVarint(room[:0], int64(c.Range.Dims))
+	for d := range 3 {
+		for _, n := range [3]int{c.Range.Size[d], c.Range.Offset[d], c.Range.Local[d]} {
+			key = binary.AppendVarint(key, int64(n))
+		}
+	}
 	for i := range a.fn.params {
 		if c.Kernel.Params[i].Kind == kernels.Value {
-			key += fmt.Sprintf("|%x", c.Args[i].Value)
+			key = append(key, c.Args[i].Value...) // as long as its type
 		}
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.key == key && a.result != nil {
+	if a.result != nil && bytes.Equal(a.key, key) {
 		return a.result
 	}
 	m := &machine{u: a.u, dims: int64(c.Range.Dims), size: [3]int64{1, 1, 1}}
@@ -47,7 +55,7 @@ func (a *analysis) run(c *kernels.Call) *machine {
 		}
 	}
 	m.interpret(a.fn, args)
-	a.key, a.result = key, m
+	a.key, a.result = bytes.Clone(key), m
 	return m
 }
 

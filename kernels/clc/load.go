@@ -166,7 +166,7 @@ func (u *unit) kernel(f *function, src *devices.Source) (*kernels.Kernel, error)
 		if p.Kind != kernels.Buffer {
 			continue
 		}
-		p.Band = a.band(m, i, p.Mode.Writes())
+		p.Band, p.Reach = a.band(m, i, p.Mode.Writes()), a.reach(m, i)
 		if p.Mode == kernels.ReadWrite && m.overwrites(f, i) {
 			p.Mode = kernels.Write
 		}

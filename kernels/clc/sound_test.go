@@ -3,6 +3,7 @@ package clc
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -178,7 +179,7 @@ func kernelText(t *rapid.T) string {
 }
 
 // TestBandsAreSound holds every element that a work-item touches against the
-// bands and modes of randomly drawn kernels.
+// bands, modes and reach of randomly drawn kernels.
 func TestBandsAreSound(t *testing.T) {
 	counts := map[string]int{}
 	draw := func(t *rapid.T) {
@@ -210,6 +211,11 @@ func TestBandsAreSound(t *testing.T) {
 		arr := func(name string) *kernels.Array {
 			return &kernels.Array{Name: name, DType: devices.Int32, Shape: []int64{length}}
 		}
+		// The arrays are meant to be left now and then; reach is asked below.
+		var reach [2]kernels.ReachFunc
+		for i := range reach {
+			reach[i], k.Params[i].Reach = k.Params[i].Reach, nil
+		}
 		b, err := kernels.Bind(k, rng, []kernels.Given{{Array: arr("x")}, {Array: arr("y")}, {Value: n}, {Value: w}, {Value: u}})
 		if err != nil {
 			t.Fatal(err)
@@ -227,6 +233,7 @@ func TestBandsAreSound(t *testing.T) {
 				}
 			}
 		}
+		all, low, high := true, [2]int64{math.MaxInt64, math.MaxInt64}, [2]int64{math.MinInt64, math.MinInt64}
 		for g1 := range c.size[1] {
 			for g0 := range c.size[0] {
 				c.id = [3]int64{g0 + c.off[0], g1 + c.off[1], 0}
@@ -234,6 +241,21 @@ func TestBandsAreSound(t *testing.T) {
 				finished := c.item(fn, n, w, u)
 				counts[fmt.Sprintf("finished %t", finished)]++
 				check(t, k, known[:], c, length, finished, where)
+				all = all && finished
+				for _, a := range c.log {
+					low[a.param], high[a.param] = min(low[a.param], a.from), max(high[a.param], a.from+a.size)
+				}
+			}
+		}
+		for i, f := range reach {
+			if f == nil || !all {
+				continue
+			}
+			if r, ok := f(b); ok {
+				counts[k.Params[i].Name+" reach"]++
+				if r.Low < low[i] || r.High > high[i] {
+					t.Fatalf("%s: said to be touched for certain: bytes %d to %d; touched are %d to %d: %v\n%s", k.Params[i].Name, r.Low, r.High, low[i], high[i], rng, text)
+				}
 			}
 		}
 	}
@@ -241,8 +263,8 @@ func TestBandsAreSound(t *testing.T) {
 		rapid.Check(t, draw)
 	}
 	t.Logf("%v", counts)
-	if counts["x narrow band"] == 0 || counts["y narrow band"] == 0 {
-		t.Error("no kernel had a narrow band: the test shows nothing")
+	if counts["x narrow band"] == 0 || counts["y narrow band"] == 0 || counts["x reach"] == 0 || counts["y reach"] == 0 {
+		t.Error("no kernel had a narrow band, or none a reach: the test shows nothing")
 	}
 }
 
