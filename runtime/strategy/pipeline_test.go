@@ -269,3 +269,59 @@ func TestPipelineRefuses(t *testing.T) {
 		t.Errorf("a stage that nothing runs: %v, want a plan error that names it", err)
 	}
 }
+
+// TestPipelineLosesADevice has the second device fail in the middle of a run:
+// its stages are done elsewhere, and a graph planned after that says what is
+// missing.
+func TestPipelineLosesADevice(t *testing.T) {
+	spec := takes(map[string]time.Duration{"double": ms, "inc": 2 * ms, "square": 3 * ms})
+	broken := spec
+	broken.LostAt = 50 * ms // the warm-up takes 24 ms
+	s := machine(t, spec, broken)
+	p := pipeline(t, s, stages(double, inc, square), 2)
+	if len(p.Groups) != 2 {
+		t.Fatalf("groups %v, want two", p.Groups)
+	}
+	if got := through(t, s, p, 30, threeStages); got <= 93*ms {
+		t.Errorf("30 items take %v with a device lost, want more than the 93ms with both", got)
+	}
+	in, out := inputs(s, 1, 64)
+	g := tandem.NewGraph()
+	p.Add(g, in[0], out[0])
+	_, err := s.Submit(t.Context(), g)
+	var pe *tandem.PlanError
+	if !errors.As(err, &pe) || !strings.Contains(err.Error(), "sim:1 is out of use: the device was lost") {
+		t.Errorf("after the loss: %v, want a plan error that names the device", err)
+	}
+}
+
+// TestStreamLosesADevice has the second device fail while a stream is under
+// way: every item arrives all the same.
+func TestStreamLosesADevice(t *testing.T) {
+	spec := takes(map[string]time.Duration{"double": ms, "inc": 2 * ms, "square": 3 * ms})
+	broken := spec
+	broken.LostAt = 60 * ms
+	s := machine(t, spec, broken)
+	p := pipeline(t, s, stages(double, inc, square), 2)
+	taken := 0
+	err := p.Stream(t.Context(), func(i int, mem []byte) (bool, error) {
+		for j := range devices.View[int32](mem) {
+			devices.View[int32](mem)[j] = int32(i)
+		}
+		return i < 60, nil
+	}, func(i int, mem []byte) error {
+		taken++
+		for j, v := range devices.View[int32](mem) {
+			if v != threeStages(int32(i)) {
+				return fmt.Errorf("item %d holds %d at %d, want %d", i, v, j, threeStages(int32(i)))
+			}
+		}
+		return nil
+	})
+	if err != nil || taken != 60 {
+		t.Errorf("%d of 60 items taken, %v", taken, err)
+	}
+	if d := s.Stats(); d[0].Tasks < 100 || d[1].Tasks == 0 {
+		t.Errorf("%d and %d launches, want most on the first device and some on the second", d[0].Tasks, d[1].Tasks)
+	}
+}
