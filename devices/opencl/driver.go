@@ -49,7 +49,8 @@ type Driver struct {
 	// libraries are asked in this process.
 	Child string
 
-	// ProbeTimeout bounds one run of Child. 0 is 5 seconds.
+	// ProbeTimeout bounds one run of Child. 0 is 4 seconds: a library that hangs
+	// costs that twice, once among the others and once alone.
 	ProbeTimeout time.Duration
 
 	// MaxHostThreads bounds the threads of an OpenCL implementation that runs
@@ -124,7 +125,7 @@ func (d *Driver) timeout() time.Duration {
 	if d.ProbeTimeout > 0 {
 		return d.ProbeTimeout
 	}
-	return 5 * time.Second
+	return 4 * time.Second
 }
 
 // loadHint is what to do about a library that did not load.

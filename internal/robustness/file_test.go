@@ -1,8 +1,10 @@
 package robustness
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -42,3 +44,6 @@ func protected(t *testing.T, dir, name string) {
 		t.Errorf("%s: mode %v, %v; want no write permission", name, st.Mode(), err)
 	}
 }
+
+// ordered are the names of files in order.
+func ordered(files map[string]string) []string { return slices.Sorted(maps.Keys(files)) }
