@@ -325,10 +325,16 @@ func (a *agent) pick(o *op, last *op) *agentQueue {
 			}
 		}
 	}
-	if n := q.inFlight(); n >= maxInFlight || (a.session.stealing && n >= 2 && o.kind == opLaunch && q.ahead+o.predicted > maxAhead) {
+	if n := q.inFlight(); n >= maxInFlight || n >= 2 && a.session.stealing && o.kind == opLaunch && (q.ahead+o.predicted > maxAhead || o.guessed()) {
 		return nil
 	}
 	return q
+}
+
+// guessed reports whether o is a part of a divided task of which nothing is
+// known yet: its prediction is no measure for how much of it to hold.
+func (o *op) guessed() bool {
+	return o.parts > 1 && o.share != nil && o.share.spread > o.predicted
 }
 
 // notify asks the driver to call o.Complete; an event takes one Notify only.

@@ -35,7 +35,11 @@ func (pl *planner) chunks(i int, nd devices.NDRange, a *agent, run time.Duration
 		if shares < 2 || !pl.session.stealing {
 			return []devices.NDRange{nd}
 		}
-		return pl.cut(i, nd, min(int(run/max(chunkOverhead*launch, minStolen)), maxStolen))
+		n := min(int(run/max(chunkOverhead*launch, minStolen)), maxStolen)
+		if pl.Problem.Tasks[i].Cost[a.index].Source == "guess" {
+			n = maxStolen // run says nothing yet, and the shares are likely to be wrong
+		}
+		return pl.cut(i, nd, n)
 	}
 	var in, out int64
 	for j, b := range task.buffers {
