@@ -41,7 +41,7 @@ func TestFitLinkStaysPossible(t *testing.T) {
 		{"no time", []Sample{{4096, 0}}, devices.Link{}},
 		{"one", []Sample{{1000, time.Microsecond}}, devices.Link{Bandwidth: 1e9}},
 		{"negative latency", []Sample{{1000, time.Microsecond}, {4000, 8 * time.Microsecond}}, devices.Link{Bandwidth: 1.25e9 / 1.5}},
-		{"larger is faster", []Sample{{1000, 2 * time.Microsecond}, {4000, 1 * time.Microsecond}}, devices.Link{Latency: 1200 * time.Nanosecond}},
+		{"larger is faster", []Sample{{1000, 2 * time.Microsecond}, {4000, 1 * time.Microsecond}}, devices.Link{Latency: 1200 * time.Nanosecond, Bandwidth: 4e9}},
 	}
 	for _, tt := range tests {
 		got := FitLink(tt.samples)

@@ -45,12 +45,21 @@ func FitLink(samples []Sample) devices.Link {
 	switch {
 	case alpha < 0:
 		alpha, perByte = 0, t1/s2
-	case perByte <= 0: // larger copies were not slower: latency is all there is
-		alpha, perByte = t0/s0, 0
+	case perByte <= 0:
+		// Larger copies were not slower, in the noise: the largest one shows
+		// the least that the bandwidth can be.
+		alpha, perByte = t0/s0, 1/largestRate(samples)
 	}
-	l := devices.Link{Latency: time.Duration(math.Round(alpha * 1e9))}
-	if perByte > 0 {
-		l.Bandwidth = 1 / perByte
+	return devices.Link{Latency: time.Duration(math.Round(alpha * 1e9)), Bandwidth: 1 / perByte}
+}
+
+// largestRate is the bytes per second of the largest copy, latency included.
+func largestRate(samples []Sample) float64 {
+	var largest Sample
+	for _, s := range samples {
+		if s.Time > 0 && s.Bytes > largest.Bytes {
+			largest = s
+		}
 	}
-	return l
+	return float64(largest.Bytes) / largest.Time.Seconds()
 }
