@@ -7,13 +7,14 @@ TESTS ?= ./...
 PACKAGES ?= ./devices/... ./transfer/... ./runtime/... ./cmd/...
 COUNT := $(GO) run ./internal/testcount
 
-.PHONY: help test race check fuzz-short bench golden install
+.PHONY: help test race check fuzz-short fuzz-nightly bench golden install
 
 help:
-	@echo "make test        install what the tests need, run them all"
+	@echo "make test        install what the tests need, run them all, fuzz for a while"
 	@echo "make race        the tests of what shares memory, under the race detector"
 	@echo "make check       formatting, vet, staticcheck, layers, modules, builds for every target"
-	@echo "make fuzz-short  every fuzz target for five seconds"
+	@echo "make fuzz-short  every fuzz target for five seconds, also a part of make test"
+	@echo "make fuzz-nightly every fuzz target for a minute"
 	@echo "make bench       every benchmark"
 	@echo "make golden      write the golden files anew"
 
@@ -22,6 +23,7 @@ install:
 
 test: install
 	@set -o pipefail; $(GO) test -json -timeout 25m $(TESTS) | $(COUNT)
+	@.ci/fuzz 5s $(TESTS)
 
 race:
 	@set -o pipefail; $(GO) test -json -race -short -timeout 25m $(PACKAGES) | $(COUNT)
@@ -30,7 +32,10 @@ check:
 	@.ci/check
 
 fuzz-short:
-	@.ci/fuzz 5s
+	@.ci/fuzz 5s $(TESTS)
+
+fuzz-nightly:
+	@.ci/fuzz 60s $(TESTS)
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
