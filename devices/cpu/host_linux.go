@@ -53,7 +53,7 @@ func parseMeminfo(text string) (total, free int64) {
 			continue
 		}
 		n, err := strconv.ParseInt(f[1], 10, 64)
-		if err != nil {
+		if err != nil || n < 0 || n > 1<<52 {
 			continue
 		}
 		switch f[0] {

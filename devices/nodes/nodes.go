@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -163,6 +164,10 @@ func (n *Node) remedy() string {
 	return fmt.Sprintf("Run: sudo usermod -aG %s $USER, and log in again; in a container: --group-add %d", n.Group, n.GroupID)
 }
 
+// plainName is what a group is called where commands can be pasted into a
+// shell; one of another name goes by its number.
+var plainName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*\$?$`)
+
 // groupNames reads a file in the format of group(5); what cannot be read has no
 // names.
 func groupNames(path string) map[int]string {
@@ -174,7 +179,7 @@ func groupNames(path string) map[int]string {
 	for line := range strings.Lines(string(b)) {
 		f := strings.SplitN(strings.TrimSpace(line), ":", 4)
 		var id int
-		if len(f) < 3 {
+		if len(f) < 3 || !plainName.MatchString(f[0]) {
 			continue
 		}
 		if _, err := fmt.Sscanf(f[2], "%d", &id); err != nil {

@@ -103,3 +103,39 @@ func FuzzPNG(f *testing.F) {
 	f.Add(hugePNG(9000, 9000))
 	f.Fuzz(func(t *testing.T, b []byte) { fuzz(t, ".png", b, Options{}) })
 }
+
+// FuzzNPZ reads archives, the one member or the first of several.
+func FuzzNPZ(f *testing.F) {
+	dir := f.TempDir()
+	x, y := array([]int64{2}, float32(1), 2), array([]int64{0, 3}, int8(0))
+	for name, members := range map[string][]Member{"one": {{"x", x.Header, x.Data}}, "two": {{"x", x.Header, x.Data}, {"y", y.Header, y.Data[:0]}}, "none": nil} {
+		path := filepath.Join(dir, name+".npz")
+		if err := WriteNPZ(path, members); err != nil {
+			f.Fatal(err)
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		path := filepath.Join(t.TempDir(), "a.npz")
+		if err := os.WriteFile(path, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range []Options{{}, {Member: "x"}} {
+			most := int64(len(b)+8) * deflateRatio * 32
+			_, err := Read(path, o, func(h Header) ([]byte, error) {
+				size, err := h.Bytes()
+				if err != nil || size > most {
+					t.Fatalf("%d bytes of file want %d bytes of memory, %v", len(b), size, err)
+				}
+				return make([]byte, size), nil
+			})
+			if h, statErr := Stat(path, o); err == nil && statErr != nil {
+				t.Fatalf("read, but Stat says %v of %v", statErr, h)
+			}
+		}
+	})
+}
