@@ -36,7 +36,7 @@ type agent struct {
 	done  []*op // whose Complete has been called
 	look  []*op // that another device now waits for
 	held  []*op // issuable, but every queue they fit has enough
-	again bool  // recovery has ended an op that held ones may wait for
+	again bool  // an op has ended that held ones may wait for
 	stop  bool
 	awake bool          // counted in by the session's clock
 	wake  chan struct{} // holds a token while there is something to do
@@ -51,6 +51,7 @@ type agent struct {
 
 	// Used by the agent's goroutine only.
 	wait  []devices.Event
+	ended bool // an op has ended while others were looked at, which held ones may wait for
 	timer *time.Timer
 }
 
@@ -203,6 +204,7 @@ func (a *agent) loop() {
 			a.retire()
 		}
 		kept := ready[:0]
+		a.ended = false
 		for _, o := range ready {
 			if !a.issue(o) {
 				kept = append(kept, o)
@@ -211,6 +213,7 @@ func (a *agent) loop() {
 		if len(kept) > 0 {
 			a.mu.Lock()
 			a.held = append(a.held, kept...)
+			a.again = a.again || a.ended
 			a.mu.Unlock()
 			a.session.offer(a)
 		} else if a.launches.Load() == 0 {
@@ -448,6 +451,7 @@ func (a *agent) end(o *op, err error, t devices.Times, queue string) {
 	if err != nil && a.session.recoverLater(o, a, err) {
 		return
 	}
+	a.ended = true
 	if o.run != nil {
 		err = o.run.ended(o, a, err)
 	}
