@@ -15,7 +15,18 @@ func need(t testing.TB) *Driver {
 	return d
 }
 
-func TestConformance(t *testing.T) {
+func TestConformance(t *testing.T) { conform(t, need(t)) }
+
+// TestConformancePlain is the way of back ends that have no callbacks: a thread
+// for each queue waits.
+func TestConformancePlain(t *testing.T) {
+	d := need(t)
+	d.plain = true
+	conform(t, d)
+}
+
+func conform(t *testing.T, d *Driver) {
+	t.Helper()
 	skip := map[string]string{}
 	if raceEnabled {
 		for _, name := range []string{"no-allocation-launch", "no-allocation-copy"} {
@@ -23,7 +34,7 @@ func TestConformance(t *testing.T) {
 		}
 	}
 	devicetest.Run(t, devicetest.Options{
-		Driver:  need(t),
+		Driver:  d,
 		Kernels: devicetest.OpenCLKernels(),
 		Fail:    failOn,
 		Skip:    skip,

@@ -51,7 +51,7 @@ type device struct {
 	queues []*queue // open ones
 }
 
-func openDevice(lib *library, l listed, root string) (*device, error) {
+func openDevice(lib *library, l listed, root string, plain bool) (*device, error) {
 	builds := ""
 	if root != "" {
 		builds = filepath.Join(root, "builds")
@@ -63,7 +63,11 @@ func openDevice(lib *library, l listed, root string) (*device, error) {
 	}
 	d.memory, d.clock.memory = memory, (*clockMemory)(unsafe.Pointer(&memory[0]))
 	handle, e := new(uint64), new(errorBlock)
-	if code := int32(dl.Call(d.api.open, uintptr(l.traits.index), uintptr(unsafe.Pointer(handle)), uintptr(unsafe.Pointer(e)))); code != statusOK {
+	var events uintptr
+	if plain {
+		events = 1
+	}
+	if code := int32(dl.Call(d.api.open, uintptr(l.traits.index), events, uintptr(unsafe.Pointer(handle)), uintptr(unsafe.Pointer(e)))); code != statusOK {
 		_ = hostmem.Free(memory)
 		return nil, fmt.Errorf("%s: %w", d.info.ID, failed(e, "open %s", d.info.Name))
 	}

@@ -52,6 +52,8 @@ type Driver struct {
 	// it is.
 	MaxHostThreads int
 
+	plain bool // events by SYCL alone, as on back ends other than OpenCL
+
 	mu     sync.Mutex
 	loaded *library // nil before the first load that succeeded
 }
@@ -102,7 +104,7 @@ func (d *Driver) Open(ctx context.Context, ordinal int) (devices.Device, error) 
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	return openDevice(lib, found.devices[ordinal], d.cacheRoot())
+	return openDevice(lib, found.devices[ordinal], d.cacheRoot(), d.plain)
 }
 
 // cacheRoot is the folder below which the driver keeps files; "" for none.

@@ -296,14 +296,16 @@ struct Device {
   sycl::device dev;
   sycl::context ctx;
   bool opencl; // the OpenCL back end, and its functions are known
-  explicit Device(sycl::device d)
+  bool direct; // events are asked about by OpenCL's own functions
+  Device(sycl::device d, bool plain)
       : dev(std::move(d)), ctx(dev, [](sycl::exception_list) { /* failures are those of events */ }),
 #if TANDEM_OPENCL
         opencl(dev.get_backend() == sycl::backend::opencl && cl().complete)
 #else
         opencl(false)
 #endif
-  {
+        ,
+        direct(opencl && !plain) {
   }
 };
 
@@ -334,7 +336,7 @@ struct Queue {
       : device(d), q(d->ctx, d->dev, [](sycl::exception_list) { /* failures are those of events */ },
                      {sycl::property::queue::in_order(), sycl::property::queue::enable_profiling()}) {
 #if TANDEM_OPENCL
-    if (d->opencl)
+    if (d->direct)
       native = sycl::get_native<sycl::backend::opencl>(q);
 #endif
   }
@@ -354,7 +356,7 @@ struct Event {
   uint64_t token = 0; // of the caller, once it asked to be told
   std::atomic<bool> told{false}; // status is known
   int32_t status = 0;            // with which it finished
-  const bool opencl;
+  const bool direct;
   Event *next = nullptr;
 #if TANDEM_OPENCL
   std::once_flag once;
@@ -370,7 +372,7 @@ struct Event {
     return native;
   }
 #endif
-  Event(sycl::event e, Queue *q) : ev(std::move(e)), queue(q), opencl(q->device->opencl) {}
+  Event(sycl::event e, Queue *q) : ev(std::move(e)), queue(q), direct(q->device->direct) {}
   ~Event() {
 #if TANDEM_OPENCL
     if (native)
@@ -824,13 +826,14 @@ TANDEM_API int32_t tandem_sycl_list(uint64_t *text, Error *err) {
 }
 
 // tandem_sycl_open opens the device that tandem_sycl_list gives at index, with
-// a context of its own.
-TANDEM_API int32_t tandem_sycl_open(uint64_t index, uint64_t *device, Error *err) {
+// a context of its own. With plain other than 0 events are dealt with by SYCL
+// alone, as on any back end, also where OpenCL could be asked.
+TANDEM_API int32_t tandem_sycl_open(uint64_t index, int32_t plain, uint64_t *device, Error *err) {
   return guarded(err, [&] {
     const auto all = list();
     if (index >= all.size())
       fail(Unavailable, "there is no device " + std::to_string(index) + ", only " + std::to_string(all.size()) + " are there");
-    *device = handle(new Device(all[index]));
+    *device = handle(new Device(all[index], plain != 0));
   });
 }
 
@@ -962,7 +965,7 @@ TANDEM_API int32_t tandem_sycl_event_status(uint64_t event) {
   int32_t result = 0;
   const int32_t status = guarded(nullptr, [&] {
 #if TANDEM_OPENCL
-    if (e->opencl && e->get()) {
+    if (e->direct && e->get()) {
       cl_int now = CL_QUEUED;
       check(cl().getEventInfo(e->native, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof now, &now, nullptr), "clGetEventInfo");
       result = now > CL_COMPLETE ? 1 : now;
@@ -995,7 +998,7 @@ TANDEM_API int32_t tandem_sycl_event_notify(uint64_t event, uint64_t token, Erro
     Event *e = object<Event>(event);
     e->token = token;
 #if TANDEM_OPENCL
-    if (e->opencl && e->get()) {
+    if (e->direct && e->get()) {
       check(cl().setEventCallback(e->native, CL_COMPLETE, told, e), "clSetEventCallback");
       return;
     }
@@ -1023,7 +1026,7 @@ TANDEM_API int32_t tandem_sycl_event_times(uint64_t event, uint64_t *times, Erro
   return guarded(err, [&] {
     Event *e = object<Event>(event);
 #if TANDEM_OPENCL
-    if (e->opencl && e->get()) {
+    if (e->direct && e->get()) {
       for (int i = 0; i < 4; i++)
         check(cl().getEventProfilingInfo(e->native, CL_PROFILING_COMMAND_QUEUED + i, sizeof(cl_ulong), &times[i], nullptr), "clGetEventProfilingInfo");
       return;
