@@ -122,8 +122,14 @@ func (k *Kernel) VariantFor(info devices.Info) (*Variant, error) {
 		}
 		return v, nil
 	}
-	return nil, fmt.Errorf("%s cannot run %s: %s: %w", info.ID, k.Name, strings.Join(why, "; "), devices.ErrUnsupported)
+	return nil, unsupportedError(fmt.Sprintf("%s cannot run %s: %s", info.ID, k.Name, strings.Join(why, "; ")))
 }
+
+// unsupportedError is a devices.ErrUnsupported that says why.
+type unsupportedError string
+
+func (e unsupportedError) Error() string { return string(e) }
+func (e unsupportedError) Unwrap() error { return devices.ErrUnsupported }
 
 // Param finds a parameter's position by name, -1 if there is none.
 func (k *Kernel) Param(name string) int {

@@ -34,8 +34,9 @@ type app struct {
 	committing sync.Mutex
 	committed  bool // that has begun; guarded by committing
 	driverList []devices.Driver
-	rearm      func() // takes the signals back after vendor libraries were loaded
-	wroteJSON  bool
+	rearm      func()     // takes the signals back after vendor libraries were loaded
+	writing    sync.Mutex // held while the JSON document is written
+	wroteJSON  bool       // guarded by writing
 }
 
 func (a *app) rootCommand() *cobra.Command {
@@ -95,7 +96,7 @@ func (a *app) open(ctx context.Context, c tandem.Config) (s *tandem.Session, sav
 	s, err = tandem.Open(ctx, c)
 	a.rearm()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, a.explain(ctx, err)
 	}
 	for _, b := range s.Backends() {
 		for _, w := range b.Warnings {
@@ -103,6 +104,50 @@ func (a *app) open(ctx context.Context, c tandem.Config) (s *tandem.Session, sav
 		}
 	}
 	return s, save, nil
+}
+
+// explain adds to an error about devices that are not there why a backend that
+// was asked for has none, and what would mend it.
+func (a *app) explain(ctx context.Context, err error) error {
+	if !errors.Is(err, devices.ErrUnavailable) {
+		return err
+	}
+	asked := err.Error() // holds the term that matches nothing
+	for _, d := range a.drivers() {
+		b := d.Probe(ctx)
+		if b.Available || b.Reason == nil || !strings.Contains(asked, fmt.Sprintf("%q", b.Name)) && !strings.Contains(asked, `"`+b.Name+":") {
+			continue
+		}
+		text := plain(b.Reason)
+		if b.Hint != "" {
+			text += "; " + b.Hint
+		}
+		err = &absentError{err: err, why: text}
+	}
+	return err
+}
+
+// absentError is an error about a device with the reason why its backend is
+// not available.
+type absentError struct {
+	err error
+	why string
+}
+
+func (e *absentError) Error() string { return plain(e.err) + ": " + e.why }
+func (e *absentError) Unwrap() error { return e.err }
+
+// files checks how many arguments a command got and says what they are.
+func files(least, most int, what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return fmt.Errorf("%s wants %s; see: %s --help", c.Name(), what, c.CommandPath())
+		case len(args) > most:
+			return fmt.Errorf("%s wants %s, %q is one argument too many; see: %s --help", c.Name(), what, args[most], c.CommandPath())
+		}
+		return nil
+	}
 }
 
 // buildLogs shows what compilers said of kernels that compiled.
@@ -139,6 +184,13 @@ func (a *app) result(v any) error {
 	if !a.json {
 		return nil
 	}
+	a.writing.Lock()
+	defer a.writing.Unlock()
+	return a.write(v)
+}
+
+// write is result with writing held.
+func (a *app) write(v any) error {
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return fmt.Errorf("write JSON: %w", err)

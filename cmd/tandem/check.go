@@ -24,7 +24,7 @@ func (a *app) checkCommand() *cobra.Command {
 bounds, order and files, and compiles every kernel for every selected device. It
 works without devices too. All faults are reported; exit code 2 if there are any.`,
 		Example: "  tandem check examples/edges\n  tandem check job.yaml --devices opencl --json",
-		Args:    cobra.ExactArgs(1),
+		Args:    files(1, 1, "one pipeline file or its folder"),
 		RunE:    func(c *cobra.Command, args []string) error { return a.check(c.Context(), args[0], set) },
 	}
 	c.Flags().StringArrayVar(&set, "set", nil, "set a variable of the pipeline: NAME=VALUE")
@@ -118,7 +118,7 @@ func (a *app) checkDevices(ctx context.Context, p *pipeline.Pipeline, doc *check
 	}
 	chosen, err := sel.Select(all)
 	if err != nil {
-		return err
+		return a.explain(ctx, err)
 	}
 	var errs []error
 	for i := range chosen {
@@ -146,7 +146,7 @@ func (a *app) checkDevice(ctx context.Context, dev devices.Device, list []*kerne
 		j := checkBuildJSON{Kernel: k.Name}
 		v, err := k.VariantFor(info)
 		if err != nil {
-			j.Refused = err.Error()
+			j.Refused = plain(err)
 			d.Kernels = append(d.Kernels, j)
 			continue
 		}

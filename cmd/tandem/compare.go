@@ -29,7 +29,7 @@ are equal if |a-b| <= atol + rtol*|reference|, or if they are at most max-ulp
 representable numbers apart. NaN equals NaN and nothing else; -0 equals 0.
 Exit codes: 0 equal, 1 different, 2 a file could not be read.`,
 		Example: "  tandem compare y.npy want.npy --rtol 1e-5",
-		Args:    cobra.ExactArgs(2),
+		Args:    files(2, 2, "two array files"),
 		RunE:    func(_ *cobra.Command, args []string) error { return a.compare(args[0], args[1], &f) },
 	}
 	c.Flags().Float64Var(&f.rtol, "rtol", 0, "relative tolerance, times the reference's magnitude")

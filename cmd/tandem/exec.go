@@ -57,7 +57,7 @@ launches that follow find the arrays as the launch before left them.`,
 		Example: `  tandem exec saxpy.cl --global 1024 --arg a=1.5 --arg x=x.npy --arg y:rw=y.npy --out y=y2.npy
   tandem exec saxpy.cl saxpy --global 1024 --local 64 --arg 1.5 --arg x.npy --arg float32[1024] --repeat 100
   tandem exec vector.add --arg x=x.npy --arg y=y.npy --arg z=float32[1024] --devices cpu --json`,
-		Args: cobra.RangeArgs(1, 2),
+		Args: files(1, 2, "a source file and perhaps an entry point, or the name of a built-in kernel"),
 		RunE: func(c *cobra.Command, args []string) error { return a.exec(c.Context(), args, &f) },
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
@@ -227,7 +227,7 @@ func (a *app) execDevices(ctx context.Context) ([]devices.Info, error) {
 	}
 	chosen, err := sel.Select(all)
 	if err != nil {
-		return nil, err
+		return nil, a.explain(ctx, err)
 	}
 	if len(chosen) == 0 {
 		return nil, fmt.Errorf("no device found: %w", devices.ErrUnavailable)

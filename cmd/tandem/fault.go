@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"errors"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -44,7 +45,7 @@ func faults(err error) []fault {
 		}
 	}
 	for _, e := range leaves(err) {
-		f := fault{Message: strings.TrimSpace(e.Error())}
+		f := fault{Message: plain(e)}
 		var ce *devices.CompileError
 		if errors.As(e, &ce) {
 			if built := buildFaults(ce, strings.TrimSuffix(f.Message, ce.Error())); len(built) > 0 {
@@ -70,6 +71,18 @@ func faults(err error) []fault {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	return list
+}
+
+// plain is an error for a person: without the name of its class at the end,
+// which is there for programs and says nothing new.
+func plain(err error) string {
+	text := strings.TrimSpace(err.Error())
+	for _, class := range []error{devices.ErrUnavailable, devices.ErrUnsupported, devices.ErrInvalid, fs.ErrNotExist} {
+		if errors.Is(err, class) {
+			text = strings.TrimSuffix(text, ": "+class.Error())
+		}
+	}
+	return text
 }
 
 // leaves are the errors that errors.Join put together; a wrapper with words of

@@ -31,6 +31,18 @@ func (e *interruptError) code() int {
 	return exitInterrupted
 }
 
+// abandon says why the program ends while work is under way; with --json the
+// document of a command that fails says it too, unless one is written already or
+// just now.
+func (a *app) abandon(stop *interruptError, why string) {
+	text := fmt.Sprintf("%v: %s", stop, why)
+	fmt.Fprintf(a.stderr, "tandem: %s\n", text)
+	if a.json && a.writing.TryLock() && !a.wroteJSON {
+		// Nothing is left to do if this fails.
+		_ = a.write(failureJSON{Exit: stop.code(), Faults: []fault{{Message: text}}})
+	}
+}
+
 // interruptible returns a context that the first SIGINT or SIGTERM ends. The
 // program then drains what runs and leaves by itself. It leaves at once at a
 // second signal, and after a few seconds if a kernel does not let it go; files
@@ -78,8 +90,10 @@ func (a *app) interruptible() (ctx context.Context, release func()) {
 				a.committing.Lock()
 				break
 			}
-			fmt.Fprintf(a.stderr, "tandem: %v: a kernel still runs on a device and cannot be stopped; leaving it behind. No output was written.\n", stop)
+			a.abandon(stop, "a kernel still runs on a device and cannot be stopped; leaving it behind. No output was written")
+			os.Exit(stop.code())
 		}
+		a.abandon(stop, "again; leaving at once")
 		os.Exit(stop.code())
 	})
 	return ctx, func() {

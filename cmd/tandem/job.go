@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	tandem "github.com/tandemrun/tandem/runtime"
 	"github.com/tandemrun/tandem/runtime/pipeline"
@@ -36,9 +37,26 @@ func (a *app) prepare(ctx context.Context, s *tandem.Session, p *pipeline.Pipeli
 	}
 	plan, err := s.Plan(ctx, b.Graph)
 	if err != nil {
-		return nil, err
+		return nil, a.explain(ctx, placed(p, err))
 	}
 	return &job{file: p, built: b, plan: plan}, nil
+}
+
+// placed puts errors about tasks at the steps of the pipeline.
+func placed(p *pipeline.Pipeline, err error) error {
+	var all []error
+	for _, e := range leaves(err) {
+		var te *tandem.TaskError
+		var pe *tandem.PlanError
+		switch {
+		case errors.As(e, &te):
+			e = p.At(te.Task, e)
+		case errors.As(e, &pe):
+			e = p.At(pe.Task, e)
+		}
+		all = append(all, e)
+	}
+	return errors.Join(all...)
 }
 
 // outputs are the buffers that are written at the end, in the order of the

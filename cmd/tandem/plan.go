@@ -34,7 +34,7 @@ What if: --sim plans for the devices that a file describes, --devices leaves
 some out ('!opencl:0'), --link halves a link ('opencl:0=0.5') or doubles it.`,
 		Example: `  tandem plan examples/edges --explain
   tandem plan examples/edges --sim machine.yaml --devices '!sim:1' --svg plan.svg`,
-		Args: cobra.ExactArgs(1),
+		Args: files(1, 1, "one pipeline file or its folder"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.plan(c.Context(), args[0], planFlags{set, links, explain, simFile, svgFile})
 		},

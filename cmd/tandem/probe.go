@@ -74,7 +74,7 @@ func (a *app) probe(ctx context.Context, measure bool) error {
 		driver[b.Name] = d
 		j := backendJSON{Backend: b, Count: len(b.Devices)}
 		if b.Reason != nil {
-			j.Reason = b.Reason.Error()
+			j.Reason = plain(b.Reason)
 		}
 		doc.Backends = append(doc.Backends, j)
 		all = append(all, b.Devices...)
@@ -89,7 +89,7 @@ func (a *app) probe(ctx context.Context, measure bool) error {
 	}
 	chosen, err := sel.Select(all)
 	if err != nil {
-		return err
+		return a.explain(ctx, err)
 	}
 	store := calibrate.Store{Dir: calibrate.DefaultDir()}
 	var failed []error

@@ -37,7 +37,7 @@ An output that was there before stays as it was until then.`,
 		Example: `  tandem run examples/edges
   tandem run job.yaml --devices cpu,opencl --set n=4096 --json
   tandem run job.yaml --trace t.json --report r.html`,
-		Args: cobra.ExactArgs(1),
+		Args: files(1, 1, "one pipeline file or its folder"),
 		RunE: func(c *cobra.Command, args []string) error { return a.run(c.Context(), args[0], &f) },
 	}
 	fl := c.Flags()

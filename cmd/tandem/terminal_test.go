@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -153,8 +154,8 @@ func startBurn(t *testing.T) (c *exec.Cmd, dir string, stderr *bytes.Buffer) {
 		}
 	}
 	stderr = &bytes.Buffer{}
-	c = program(t, dir, "run", "job.yaml", "--devices", "opencl", "--trace", "t.json")
-	c.Stderr = stderr
+	c = program(t, dir, "run", "job.yaml", "--devices", "opencl", "--trace", "t.json", "--json")
+	c.Stderr, c.Stdout = stderr, &bytes.Buffer{}
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -196,6 +197,11 @@ func checkInterrupted(t *testing.T, c *exec.Cmd, dir string, code int, limit tim
 	}
 	if got := c.ProcessState.ExitCode(); got != code {
 		t.Errorf("exit code %d (%v), want %d; standard error: %s", got, err, code, stderr)
+	}
+	out := c.Stdout.(*bytes.Buffer)
+	var doc failureJSON
+	if err := json.Unmarshal(out.Bytes(), &doc); err != nil || doc.Exit != code || len(doc.Faults) != 1 {
+		t.Errorf("document %q (%v), want one with exit %d and one fault", out, err, code)
 	}
 	var got []uint32
 	if _, err := arrayfile.Read(filepath.Join(dir, "result.npy"), arrayfile.Options{}, func(arrayfile.Header) ([]byte, error) {

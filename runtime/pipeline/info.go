@@ -94,6 +94,17 @@ func (p *Pipeline) Steps() []StepInfo {
 	return infos
 }
 
+// At puts an error about the task of that name at its step in the file; err
+// itself where the pipeline has no such task.
+func (p *Pipeline) At(task string, err error) error {
+	for i := range p.tasks {
+		if t := &p.tasks[i]; t.name == task {
+			return &Fault{File: p.file, Line: t.step.at.line, Column: t.step.at.col, Path: t.step.path, Msg: err.Error(), Err: err}
+		}
+	}
+	return err
+}
+
 // notSplit is why a call cannot be divided, of its first part that cannot.
 func notSplit(c *kernels.Call) string {
 	ps, err := takeApart(c)
