@@ -86,12 +86,12 @@ func TestPrebuiltShim(t *testing.T) {
 		t.Skip(err)
 	}
 	out := filepath.Join(t.TempDir(), "my shim.so")
-	r, err := BuildShim(t.Context(), out)
+	path, r, err := BuildShim(t.Context(), out)
 	if err != nil {
 		t.Fatalf("%+v (%v)", err, cxx)
 	}
-	if r.SYCL == "" {
-		t.Error("BuildShim does not say for what")
+	if path != out || r.SYCL == "" {
+		t.Errorf("BuildShim says %q for %q", path, r.SYCL)
 	}
 	t.Setenv(ShimVariable, out)
 	t.Setenv("PATH", "")

@@ -86,19 +86,28 @@ func (d *Driver) shim(ctx context.Context, r find.Runtime) (string, error) {
 }
 
 // BuildShim compiles the shim for the SYCL runtime of this machine and writes
-// it to the file out, for TANDEM_SYCL_SHIM. It returns the runtime it was built
-// for.
-func BuildShim(ctx context.Context, out string) (find.Runtime, error) {
+// it to the file out, for TANDEM_SYCL_SHIM; an empty out stands for the cache,
+// where a driver finds it by itself. It returns the file and the runtime that
+// it was built for.
+func BuildShim(ctx context.Context, out string) (string, find.Runtime, error) {
 	r, ok := find.SYCL()
 	if !ok {
-		return r, &missingError{"no SYCL runtime (libsycl.so) is there", installHint()}
+		return "", r, &missingError{"no SYCL runtime (libsycl.so) is there", installHint()}
+	}
+	if out == "" {
+		path, err := (&Driver{}).shim(ctx, r)
+		return path, r, err
 	}
 	cxx, err := compiler()
 	if err != nil {
-		return r, err
+		return "", r, err
 	}
-	return r, compileShim(ctx, cxx, r, out)
+	return out, r, compileShim(ctx, cxx, r, out)
 }
+
+// Hint is what to do about an error of this package, "" for nothing known: the
+// command that brings what is missing.
+func Hint(err error) string { return hintOf(err) }
 
 // compileTimeout bounds the C++ compiler, which takes some seconds.
 const compileTimeout = 5 * time.Minute
