@@ -302,10 +302,17 @@ func (a *agent) issue(o *op) bool {
 		a.launches.Add(1)
 		q.ahead += o.predicted
 	}
-	if cross := o.markIssued(); cross || q.unwatched >= watchEvery {
+	if cross := o.markIssued(); cross || q.unwatched >= watchEvery || a.fewAhead(o) {
 		a.notify(o)
 	}
 	return true
+}
+
+// fewAhead reports whether o is one of the few launches that a queue holds where
+// others could steal: the next is handed over when the first of them ends, so
+// each has to say so.
+func (a *agent) fewAhead(o *op) bool {
+	return a.session.stealing && o.kind == opLaunch && 2*o.predicted > maxAhead/maxInFlight
 }
 
 // pick chooses the queue: the one that holds the last predecessor, where order

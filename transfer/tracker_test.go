@@ -241,7 +241,7 @@ func TestNeighboursMerge(t *testing.T) {
 	tr := NewTracker[*modelOp](100)
 	done := &modelOp{done: true}
 	for i := range int64(10) {
-		tr.Write(1, i*10, i*10+10, done, &plain{})
+		tr.Write(Host, i*10, i*10+10, done, &plain{})
 	}
 	tr.Settle((*modelOp).state)
 	tr.EndRun(func(*modelOp) bool { return true })

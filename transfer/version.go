@@ -295,13 +295,15 @@ func (v *Version[O]) extend(h holder[O]) {
 	v.holders = append(v.holders, h)
 }
 
-// EndRun cuts the histories that end in operations that are over, so that they
-// can be collected.
+// EndRun cuts the histories that end in operations that are over and whose
+// results the host holds, so that they can be collected. What lies on a device
+// alone keeps its history: the device may still be lost.
 func (t *Tracker[O]) EndRun(over func(O) bool) {
 	var none O
 	for i := range t.segs {
-		v := t.segs[i].version
-		if v.Producer != none && over(v.Producer) {
+		s := &t.segs[i]
+		v := s.version
+		if v.Producer != none && over(v.Producer) && v.covers(Host, s.lo, s.hi, func(O) Progress { return Done }) {
 			v.Cut()
 			v.Length = 0
 		}
