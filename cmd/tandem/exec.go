@@ -128,7 +128,7 @@ func findKernel(args []string, f *sourceFlags) (*kernels.Kernel, error) {
 			return k, nil
 		}
 		if _, statErr := os.Stat(name); statErr != nil {
-			return nil, fmt.Errorf("%w; a source file ends in .cl", err)
+			return nil, fmt.Errorf("%s; a source file ends in .cl", plain(err))
 		}
 	}
 	if _, err := os.Stat(name); err != nil {
@@ -178,7 +178,7 @@ func (a *app) exec(ctx context.Context, args []string, f *execFlags) error {
 				return err // it should run here: a source that does not compile
 			}
 			refused = append(refused, err)
-			d = execDeviceJSON{ID: id, Refused: err.Error()}
+			d = execDeviceJSON{ID: id, Refused: plain(err)}
 		} else {
 			ran++
 		}

@@ -32,7 +32,7 @@ func rateText(perSecond float64, unit string) string {
 	return fmt.Sprintf("%.*f %s%s/s", decimals(perSecond), perSecond, prefixes[p], unit)
 }
 
-// timeText writes a time in the unit that suits it: "41.2 us".
+// timeText writes a time in the unit that suits it: "41.2 µs", as in the tables.
 func timeText(d time.Duration) string {
 	switch f := d.Seconds(); {
 	case d == 0:
@@ -40,7 +40,7 @@ func timeText(d time.Duration) string {
 	case d < time.Microsecond:
 		return fmt.Sprintf("%d ns", d.Nanoseconds())
 	case d < time.Millisecond:
-		return fmt.Sprintf("%.*f us", decimals(f*1e6), f*1e6)
+		return fmt.Sprintf("%.*f µs", decimals(f*1e6), f*1e6)
 	case d < time.Second:
 		return fmt.Sprintf("%.*f ms", decimals(f*1e3), f*1e3)
 	default:
