@@ -33,6 +33,13 @@ func TestAnalyze(t *testing.T) {
 	if err != nil || !strings.Contains(string(b), `"area":{"ecp5":{"lut":`) {
 		t.Errorf("as JSON: %s, %v", b, err)
 	}
+	if r.FmaxMHz > 0 {
+		rig := rigOf(t, &Driver{})
+		l, err := rig.run(rig.kernel("kit.v", string(kitText), "mad_u32"), 10, make([]uint32, 10), uint32(1), uint32(1))
+		if err != nil || l.ClockMHz != r.FmaxMHz || l.ClockFrom != ClockAnalysed {
+			t.Errorf("a launch after the analysis: %+v, %v", l, err)
+		}
+	}
 	again, err := Analyze(t.Context(), kitSource(), AnalyzeOptions{Entry: "mad_u32", Targets: []Target{ICE40, ECP5}})
 	if err != nil || again[0].FmaxMHz != r.FmaxMHz || again[0].Area[ICE40].LUT != ice.LUT {
 		t.Errorf("from the cache: %+v, %v", again, err)

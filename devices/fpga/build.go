@@ -18,7 +18,6 @@ import (
 	"github.com/tandemrun/tandem/devices/fpga/toolchain"
 	"github.com/tandemrun/tandem/devices/fpga/verilog"
 	"github.com/tandemrun/tandem/devices/internal/buildcache"
-	"github.com/tandemrun/tandem/devices/internal/dl"
 )
 
 //go:embed harness/harness.cpp
@@ -39,14 +38,6 @@ type unit struct {
 	fmax   float64 // MHz, where Analyze has found it before; 0: not known
 }
 
-// library is the shared library of a kernel. It stays loaded.
-type library struct {
-	create, run, free uintptr
-}
-
-// destroy frees a model.
-func (l *library) destroy(model uintptr) { dl.Call(l.free, model) }
-
 // How a model is translated and compiled. Bits without a value are filled in
 // when the model is made, so that a check can fill them in twice.
 var (
@@ -55,9 +46,6 @@ var (
 	compileFlags = []string{"-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-gnu-unique", "-w", "-pipe",
 		"-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TRACE=0", "-include", "runtime.h"}
 )
-
-// runtimeFiles are the parts of Verilator's runtime that a model needs.
-var runtimeFiles = []string{"verilated.cpp", "verilated_threads.cpp"}
 
 // builder builds the kernels of one source.
 type builder struct {
@@ -320,94 +308,3 @@ func (e *buildError) Error() string {
 }
 
 func (e *buildError) Unwrap() error { return e.err }
-
-// runtimeObjects puts the objects of Verilator's runtime into a build folder,
-// compiled or from the cache. The runtime takes longer than a kernel.
-func (b *builder) runtimeObjects(ctx context.Context, dir string) ([]string, error) {
-	include, err := verilatorInclude(ctx, b.d.Tools)
-	if err != nil {
-		return nil, err
-	}
-	b.d.mu.Lock()
-	b.include = include
-	b.d.mu.Unlock()
-	var objects []string
-	for _, file := range runtimeFiles {
-		object := strings.TrimSuffix(file, ".cpp") + ".o"
-		key := buildcache.MakeKey("fpga runtime 1", file, include, runtimeText, strings.Join(compileFlags, " "), b.version[0], b.version[1], runtime.GOARCH)
-		e, ok := b.cache.Get(key)
-		if !ok {
-			args := append(slices.Clone(compileFlags), "-I.", "-I"+include, "-c", "-o", object, filepath.Join(include, file))
-			if out, err := b.d.Tools.Run(ctx, dir, toolchain.CXX, args...); err != nil {
-				return nil, &buildError{file, out, err}
-			}
-			if e.Binary, err = os.ReadFile(filepath.Join(dir, object)); err != nil {
-				return nil, fmt.Errorf("build folder: %w", err)
-			}
-			b.cache.Put(key, e)
-		}
-		if err := os.WriteFile(filepath.Join(dir, object), e.Binary, 0o600); err != nil {
-			return nil, fmt.Errorf("build folder: %w", err)
-		}
-		objects = append(objects, object)
-	}
-	return objects, nil
-}
-
-// verilatorInclude is the folder of Verilator's runtime.
-func verilatorInclude(ctx context.Context, tools toolchain.Tools) (string, error) {
-	var tried []string
-	for _, root := range []string{os.Getenv("VERILATOR_ROOT"), askRoot(ctx, tools), "/usr/share/verilator", "/usr/local/share/verilator"} {
-		if root == "" || slices.Contains(tried, root) {
-			continue
-		}
-		tried = append(tried, root)
-		include := filepath.Join(root, "include")
-		if _, err := os.Stat(filepath.Join(include, "verilated.cpp")); err == nil {
-			return include, nil
-		}
-	}
-	return "", fmt.Errorf("verilated.cpp of Verilator is in none of %s: %w", strings.Join(tried, ", "), devices.ErrUnavailable)
-}
-
-// askRoot asks Verilator where it lives; "" if it does not say.
-func askRoot(ctx context.Context, tools toolchain.Tools) string {
-	dir, err := os.MkdirTemp("", "tandem-tool-")
-	if err != nil {
-		return ""
-	}
-	defer os.RemoveAll(dir)
-	out, err := tools.Run(ctx, dir, toolchain.Verilator, "--getenv", "VERILATOR_ROOT")
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(out)
-}
-
-// load loads a kernel's library. Its file is gone afterwards.
-func load(binary []byte) (*library, error) {
-	dir, err := os.MkdirTemp("", "tandem-fpga-")
-	if err != nil {
-		return nil, fmt.Errorf("library: %w", err)
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "kernel.so")
-	if err := os.WriteFile(path, binary, 0o700); err != nil {
-		return nil, fmt.Errorf("library: %w", err)
-	}
-	lib, err := dl.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("library: %w", err)
-	}
-	l := &library{}
-	var size uintptr
-	for symbol, to := range map[string]*uintptr{"tandem_new": &l.create, "tandem_run": &l.run, "tandem_free": &l.free, "tandem_job_size": &size} {
-		if *to, err = lib.Lookup(symbol); err != nil {
-			return nil, fmt.Errorf("library: %w", err)
-		}
-	}
-	if n := dl.Call(size); n != uintptr(jobSize) {
-		return nil, fmt.Errorf("library: a job has %d bytes there and %d here: %w", n, jobSize, devices.ErrInvalid)
-	}
-	return l, nil
-}

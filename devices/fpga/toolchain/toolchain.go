@@ -1,6 +1,5 @@
 // Package toolchain finds and runs the programs that FPGA kernels are read,
-// built and measured with: yosys, verilator, a C++ compiler, nextpnr and
-// iverilog.
+// built and measured with: yosys, verilator, a C++ compiler and nextpnr.
 //
 // Kernels are not trusted: no shell is involved, a tool runs in a folder of
 // its own with an environment that holds nothing of the caller's but what it
@@ -29,8 +28,6 @@ type Tools struct {
 	Verilator string // default "verilator"
 	CXX       string // default: what the environment variable CXX says, else "g++"
 	Nextpnr   string // default "nextpnr-ice40"
-	Iverilog  string // default "iverilog"
-	VVP       string // default "vvp"
 
 	// Timeout bounds one run of one tool. Default: 2 minutes.
 	Timeout time.Duration
@@ -48,8 +45,6 @@ func (t Tools) withDefaults() Tools {
 	set(&t.Verilator, "verilator")
 	set(&t.CXX, os.Getenv("CXX"), "g++")
 	set(&t.Nextpnr, "nextpnr-ice40")
-	set(&t.Iverilog, "iverilog")
-	set(&t.VVP, "vvp")
 	if t.Timeout <= 0 {
 		t.Timeout = 2 * time.Minute
 	}
@@ -65,16 +60,14 @@ const (
 	Verilator
 	CXX
 	Nextpnr
-	Iverilog
-	VVP
 )
 
 // Debian's packages of the tools.
-var packages = [...]string{"yosys", "verilator", "g++", "nextpnr-ice40 fpga-icestorm", "iverilog", "iverilog"}
+var packages = [...]string{"yosys", "verilator", "g++", "nextpnr-ice40 fpga-icestorm"}
 
 func (t Tools) name(tool Tool) string {
 	t = t.withDefaults()
-	return [...]string{t.Yosys, t.Verilator, t.CXX, t.Nextpnr, t.Iverilog, t.VVP}[tool]
+	return [...]string{t.Yosys, t.Verilator, t.CXX, t.Nextpnr}[tool]
 }
 
 // A MissingError says which programs are not installed and how to get them. It
@@ -121,7 +114,7 @@ func (t Tools) Path(tool Tool) (string, error) {
 // Version is the first line of what a tool says of itself.
 func (t Tools) Version(ctx context.Context, tool Tool) (string, error) {
 	flag := "--version"
-	if tool == Yosys || tool == Iverilog || tool == VVP {
+	if tool == Yosys {
 		flag = "-V"
 	}
 	dir, err := os.MkdirTemp("", "tandem-tool-")

@@ -27,6 +27,8 @@ type bench struct {
 	t *testing.T
 	d devices.Device
 	q devices.Queue
+	// Reading a source takes longer than running its kernels.
+	programs map[*devices.Source]devices.Program
 }
 
 func open(t *testing.T, driver *fpga.Driver) *bench {
@@ -41,7 +43,13 @@ func open(t *testing.T, driver *fpga.Driver) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
+	b := &bench{t, d, q, map[*devices.Source]devices.Program{}}
 	t.Cleanup(func() {
+		for _, p := range b.programs {
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+		}
 		if err := q.Close(); err != nil {
 			t.Error(err)
 		}
@@ -49,7 +57,7 @@ func open(t *testing.T, driver *fpga.Driver) *bench {
 			t.Error(err)
 		}
 	})
-	return &bench{t, d, q}
+	return b
 }
 
 // run runs the Verilog variant of a problem in the given parts of its last
@@ -60,11 +68,14 @@ func (b *bench) run(p *problem, cuts ...int) [][]byte {
 	if v == nil {
 		b.t.Fatalf("%s has no Verilog variant", p.name)
 	}
-	prog, err := b.d.Compile(b.t.Context(), v.Source)
-	if err != nil {
-		b.t.Fatalf("%s: %+v", p.name, err)
+	prog := b.programs[v.Source]
+	if prog == nil {
+		var err error
+		if prog, err = b.d.Compile(b.t.Context(), v.Source); err != nil {
+			b.t.Fatalf("%s: %+v", p.name, err)
+		}
+		b.programs[v.Source] = prog
 	}
-	defer prog.Close()
 	k, err := prog.Kernel(v.Entry)
 	if err != nil {
 		b.t.Fatal(err)
@@ -266,8 +277,7 @@ func TestOracle(t *testing.T) {
 // TestSignatures holds the parameters that are written here and in package
 // library against those that the sources say.
 func TestSignatures(t *testing.T) {
-	b := open(t, &fpga.Driver{})
-	_ = b
+	devicetest.Require(t, "fpga", (&fpga.Driver{}).Probe(t.Context()).Reason)
 	all := builtin.All()
 	for _, k := range library.All() {
 		if _, ok := builtin.Variant(k.Name); ok {

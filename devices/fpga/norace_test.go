@@ -1,0 +1,5 @@
+//go:build !race
+
+package fpga
+
+const raceEnabled = false
