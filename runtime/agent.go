@@ -238,12 +238,12 @@ func (a *agent) issue(o *op) bool {
 			return true
 		}
 	}
-	if !a.usable() {
-		a.end(o, fmt.Errorf("%s: out of use: %w", a.info.ID, devices.ErrDeviceLost), devices.Times{}, "")
-		return true
-	}
 	if o.fault != nil {
 		a.end(o, o.fault, devices.Times{}, "")
+		return true
+	}
+	if !a.usable() {
+		a.end(o, fmt.Errorf("%s: out of use: %w", a.info.ID, devices.ErrDeviceLost), devices.Times{}, "")
 		return true
 	}
 	o.mu.Lock()

@@ -291,7 +291,9 @@ func (t *Tracker[O]) Settle(state func(O) (done bool, err error)) {
 		})
 		if s.valid == 0 {
 			s.valid = NodeSet(0).With(Host)
-			s.taint = &Taint{s.lo, s.hi, errLost}
+			if s.taint == nil {
+				s.taint = &Taint{s.lo, s.hi, errLost}
+			}
 		}
 	}
 	t.settleVersions(state)
