@@ -88,7 +88,7 @@ func (d *Driver) prepareEnvironment(r find.Runtime) (warnings []string) {
 			}
 			set(filenamesVariable, list+r.IntelOpenCL)
 		}
-		if other := loadedOpenCL(); other != "" && other != r.OpenCL && !mapped("libintelocl.so") {
+		if other := loadedOpenCL(); other != "" && !sameFile(other, r.OpenCL) && !mapped("libintelocl.so") {
 			warnings = append(warnings, fmt.Sprintf("the OpenCL loader %s was in use before the SYCL runtime: it does not know %s unless its list of vendors names it", other, r.IntelOpenCL))
 		}
 	}
@@ -96,6 +96,28 @@ func (d *Driver) prepareEnvironment(r find.Runtime) (warnings []string) {
 		set(workersVariable, strconv.Itoa(d.MaxHostThreads))
 	}
 	return warnings
+}
+
+// PrepareOpenCL makes the OpenCL loader that comes with the SYCL runtime the one
+// that this process uses, with Intel's OpenCL for CPUs beside the system's list
+// of vendors. A process has one OpenCL loader, the one that is loaded first: who
+// lists the OpenCL driver before this one calls PrepareOpenCL first, or SYCL
+// finds no device that the system's loader does not know. Without a runtime, or
+// with one that has no loader of its own, it does nothing. It may be called
+// again.
+func PrepareOpenCL() error {
+	r, ok := find.SYCL()
+	if !ok || r.OpenCL == "" || loadedOpenCL() != "" {
+		return nil
+	}
+	(&Driver{}).prepareEnvironment(r)
+	for _, path := range r.Preload {
+		_, _ = dl.Open(path) // the loader says what it lacks, if it does
+	}
+	if _, err := dl.Open(r.OpenCL); err != nil {
+		return &devices.LoadError{Driver: backend, Tried: []string{r.OpenCL}, Err: fmt.Errorf("%w: %w", err, devices.ErrUnavailable)}
+	}
+	return nil
 }
 
 // load loads the runtime's libraries by their full path, those first that the
@@ -142,6 +164,15 @@ func maps() []string {
 // mapped reports whether a library of that name is loaded.
 func mapped(name string) bool {
 	return slices.ContainsFunc(maps(), func(path string) bool { return strings.Contains(path, "/"+name) })
+}
+
+func sameFile(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
 }
 
 // loadedOpenCL is the path of the OpenCL loader in use, "" for none.

@@ -185,6 +185,28 @@ func TestChild(t *testing.T) {
 	}
 }
 
+func TestPrepareOpenCL(t *testing.T) {
+	need(t)
+	if err := PrepareOpenCL(); err != nil {
+		t.Fatal(err)
+	}
+	r := mustFind(t)
+	want, err := filepath.EvalSymlinks(r.OpenCL)
+	if err != nil {
+		t.Skip("the runtime has no OpenCL loader of its own")
+	}
+	if got := loadedOpenCL(); got != want {
+		t.Errorf("the OpenCL loader in use is %s, want %s", got, want)
+	}
+	if list := os.Getenv(filenamesVariable); !strings.Contains(list, r.IntelOpenCL) {
+		t.Errorf("%s is %q, without %s", filenamesVariable, list, r.IntelOpenCL)
+	}
+	t.Setenv(find.RootVariable, t.TempDir())
+	if err := PrepareOpenCL(); err != nil {
+		t.Errorf("without a runtime: %v", err)
+	}
+}
+
 func mustFind(t *testing.T) find.Runtime {
 	t.Helper()
 	r, ok := find.SYCL()
