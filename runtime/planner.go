@@ -319,7 +319,8 @@ func (pl *planner) splitRule(i int, pt *partitioner.Task) error {
 		err = t.aliased()
 	}
 	if err != nil {
-		if parts > 1 {
+		// With one device to run it there is nothing to divide.
+		if parts > 1 && capable > 1 {
 			return &TaskError{Task: t.name, Attempt: 1, Err: fmt.Errorf("%w: %w", err, devices.ErrInvalid)}
 		}
 		place.reason = err.Error()

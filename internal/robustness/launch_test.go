@@ -192,6 +192,10 @@ func TestSplitIndices(t *testing.T) {
 		before := contents(t, dir)
 		tandem(t, dir, []string{twins}, "run", "job-b.yaml").exits(2).says("stride_add", "cannot be split")
 		unchanged(t, dir, before)
+		// With one device to choose from there is nothing to divide.
+		ran2(t, dir, "job-b.yaml", "opencl:1")
+		holds(t, dir, "x.npy", repeated(1, 4096)...)
+		dir = folder(t, name)
 		edit(t, dir, "job-b.yaml", "split: [0.5, 0.5]", "split: auto") // then it is not, and runs
 		ran(t, dir, "job-b.yaml", twins)
 		holds(t, dir, "x.npy", repeated(1, 4096)...)
