@@ -31,7 +31,7 @@ func (e *TaskError) Unwrap() error { return e.Err }
 
 // CycleError is a ring of tasks that wait for each other.
 type CycleError struct {
-	Tasks []string // in order; the last waits for nobody but the first's successor: the first is not repeated
+	Tasks []string // in the order asked for: each is to run after the one before it, and the first after the last
 }
 
 func (e *CycleError) Error() string {

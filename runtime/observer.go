@@ -42,7 +42,7 @@ type TaskInfo struct {
 	After  []int // tasks it waits for, through data or by request
 }
 
-// OpID numbers launches and copies of one run, from 1.
+// OpID numbers the operations of a session, from 1.
 type OpID int64
 
 // LaunchEvent is one launch: a task, or one part of a split task.
@@ -117,7 +117,7 @@ type FaultEvent struct {
 	Task   int // -1: none
 	Device string
 	Err    error
-	Action string // "failed the task", "retried after eviction", …
+	Action string // what the session did about it, in words
 	At     time.Duration
 }
 
