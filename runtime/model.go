@@ -91,7 +91,7 @@ func (s *Session) observe(o *op, a *agent, t devices.Times) {
 	if o.agent == a && o.planned == nil {
 		o.run.drift.saw(o, t)
 	}
-	if n := a.counters.tasks.Load(); n > enough && n%oneIn != 0 && t.Run() < shortLaunch {
+	if n := a.counters.launches.Load(); n > enough && n%oneIn != 0 && t.Run() < shortLaunch {
 		return
 	}
 	share := o.share

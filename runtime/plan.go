@@ -45,6 +45,7 @@ type placement struct {
 type placedShare struct {
 	agent     int
 	nd        devices.NDRange
+	head      bool // the first chunk of the share
 	variant   *kernels.Variant
 	kernel    devices.Kernel // set by compile
 	key       costmodel.Key

@@ -390,7 +390,7 @@ func (pl *planner) place() {
 			}
 			v, a := pl.variants[i][share.Device], pl.session.agents[share.Device]
 			run := share.Finish - share.Start
-			for _, chunk := range pl.chunks(i, nd, a, run, len(scheduled.Shares)) {
+			for n, chunk := range pl.chunks(i, nd, a, run, len(scheduled.Shares)) {
 				predicted := run / time.Duration(task.times())
 				if all := nd.Items(); all > 0 {
 					predicted = time.Duration(float64(predicted) * float64(chunk.Items()) / float64(all))
@@ -399,7 +399,7 @@ func (pl *planner) place() {
 				if cost := pl.Problem.Tasks[i].Cost[share.Device]; cost.Run > 0 {
 					spread = time.Duration(float64(predicted) * float64(cost.Spread) / float64(cost.Run))
 				}
-				place.shares = append(place.shares, placedShare{agent: share.Device, nd: chunk, variant: v, predicted: predicted, spread: spread,
+				place.shares = append(place.shares, placedShare{agent: share.Device, nd: chunk, head: n == 0, variant: v, predicted: predicted, spread: spread,
 					key: pl.session.predictor.key(task.call.Kernel, v, a), size: size(task.call, chunk.Items())})
 			}
 		}

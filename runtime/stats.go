@@ -11,7 +11,7 @@ import (
 type DeviceStats struct {
 	ID            string        `json:"id"`
 	Backend       string        `json:"backend"`
-	Tasks         int64         `json:"tasks"` // launches; each part of a split task counts
+	Tasks         int64         `json:"tasks"` // tasks, or parts of tasks; the chunks of one part count once
 	WorkItems     int64         `json:"work_items"`
 	Busy          time.Duration `json:"-"`
 	BusyS         float64       `json:"busy_s"` // Busy in seconds
@@ -23,7 +23,7 @@ type DeviceStats struct {
 
 // counters are the live numbers of one agent.
 type counters struct {
-	tasks, items, busy, h2d, d2h, d2d, zero atomic.Int64
+	launches, tasks, items, busy, h2d, d2h, d2d, zero atomic.Int64
 }
 
 // Stats is what each device has done, in probe order.
@@ -49,7 +49,10 @@ func (s *Session) report(o *op, a *agent, err error, t devices.Times, queue stri
 	switch o.kind {
 	case opLaunch:
 		if err == nil {
-			c.tasks.Add(1)
+			c.launches.Add(1)
+			if o.share.head || o.planned != nil {
+				c.tasks.Add(1)
+			}
 			c.items.Add(o.launch.Range.Items())
 			c.busy.Add(int64(t.Run()))
 			c.zero.Add(o.zero)
