@@ -19,6 +19,8 @@ const (
 	maxWait = 256
 	// maxValues bounds the bytes of a launch's arguments by value.
 	maxValues = 16384
+	// reapEvery is after how many commands those in flight are looked at.
+	reapEvery = 16
 	// maxArgs bounds the number of a kernel's arguments.
 	maxArgs = 512
 )
@@ -171,8 +173,11 @@ func (q *queue) enqueued(e *event) {
 	}
 	q.tail = e
 	// Two for one: what has finished is let go as fast as work comes in, so a
-	// chain of events never grows beyond what is in flight.
-	q.reap(2)
+	// chain of events never grows beyond what is in flight. Asking about one
+	// that has not finished is for nothing, so it is done now and then.
+	if q.seq%reapEvery == 0 {
+		q.reap(2 * reapEvery)
+	}
 }
 
 // reap lets go of up to n of the oldest commands, as far as they have finished

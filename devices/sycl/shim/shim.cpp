@@ -360,6 +360,7 @@ struct Event {
   Event *next = nullptr;
 #if TANDEM_OPENCL
   std::once_flag once;
+  std::atomic<bool> fetched{false}; // native is set
   cl_event native = nullptr; // one reference of our own
   cl_event get() {
     std::call_once(once, [this] {
@@ -368,6 +369,7 @@ struct Event {
         cl().releaseEvent(list[i]);
       if (!list.empty())
         native = list[0];
+      fetched = native != nullptr;
     });
     return native;
   }
@@ -965,7 +967,8 @@ TANDEM_API int32_t tandem_sycl_event_status(uint64_t event) {
   int32_t result = 0;
   const int32_t status = guarded(nullptr, [&] {
 #if TANDEM_OPENCL
-    if (e->direct && e->get()) {
+    // Fetching the native event costs more than asking SYCL once.
+    if (e->direct && e->fetched) {
       cl_int now = CL_QUEUED;
       check(cl().getEventInfo(e->native, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof now, &now, nullptr), "clGetEventInfo");
       result = now > CL_COMPLETE ? 1 : now;
