@@ -217,17 +217,16 @@ func (a *agent) loop() {
 	}
 }
 
-// issue puts o on a queue; false: all of them are full.
+// issue puts o on a queue; false: not yet, all of them are full or o is not to
+// run and others still do.
 func (a *agent) issue(o *op) bool {
 	if o.run != nil && o.kind == opLaunch { // others may need what a copy brings
 		if err := o.run.cancelled(); err != nil {
-			a.end(o, &skipped{err}, devices.Times{}, "")
-			return true
+			return a.pass(o, &skipped{err})
 		}
 	}
 	if o.fault != nil {
-		a.end(o, o.fault, devices.Times{}, "")
-		return true
+		return a.pass(o, o.fault)
 	}
 	if !a.usable() {
 		a.end(o, fmt.Errorf("%s: out of use: %w", a.info.ID, devices.ErrDeviceLost), devices.Times{}, "")
@@ -257,8 +256,7 @@ func (a *agent) issue(o *op) bool {
 		e.op.mu.Unlock()
 	}
 	if poison != nil {
-		a.end(o, poison, devices.Times{}, "")
-		return true
+		return a.pass(o, poison)
 	}
 	q := a.pick(o, last)
 	if q == nil {
@@ -276,8 +274,11 @@ func (a *agent) issue(o *op) bool {
 		ev, err = q.queue.Copy(&o.copy, a.wait)
 	}
 	if err != nil {
-		a.end(o, err, devices.Times{}, q.name)
-		return true
+		if a.session.recoverLater(o, a, err) {
+			return true
+		}
+		o.fault = err
+		return a.pass(o, err)
 	}
 	o.event, o.where = ev, q
 	if q.inFlight() == 0 {
@@ -300,6 +301,16 @@ func (a *agent) issue(o *op) bool {
 // each has to say so.
 func (a *agent) fewAhead(o *op) bool {
 	return a.session.stealing && o.kind == opLaunch && 2*o.predicted > maxAhead/maxInFlight
+}
+
+// pass ends an op that does not run, if what it waits for on this device is over;
+// false: not yet. Who waits for it relies on its predecessors' end too.
+func (a *agent) pass(o *op, err error) bool {
+	if o.unfinished() != nil {
+		return false
+	}
+	a.end(o, err, devices.Times{}, "")
+	return true
 }
 
 // usable reports whether the device takes work: it is neither lost nor hung.

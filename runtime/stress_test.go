@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -363,5 +364,51 @@ func TestPressureAndLoss(t *testing.T) {
 	// What an earlier run left on the lost device alone cannot be computed again.
 	if right < graphs/5 {
 		t.Errorf("%d of %d graphs right, want at least a fifth", right, graphs)
+	}
+}
+
+// TestPassedOverKeepsOrder cancels a run whose write would come between a launch
+// that still runs and a write of another run: the latter waits for the launch.
+func TestPassedOverKeepsOrder(t *testing.T) {
+	s := open(t, threeDevices(0))
+	x := tandem.NewSlice[int32](s, 4)
+	free, at := make(chan struct{}), make(chan struct{})
+	var over atomic.Bool
+	late := goKernel("late", func(r devices.Range, a *devices.Args) {
+		close(at)
+		<-free
+		over.Store(true)
+	}, param("x", kernels.Read))
+	early := atomic.Bool{}
+	look := goKernel("look", func(r devices.Range, a *devices.Args) {
+		if !over.Load() {
+			early.Store(true)
+		}
+	}, param("x", kernels.Write))
+	g := tandem.NewGraph()
+	g.Add(late, x).On("discrete:0").NoSplit()
+	a := submit(t, s, g)
+	<-at
+	g = tandem.NewGraph()
+	g.Add(set, x, int32(1)).On("discrete:0").NoSplit()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	b, err := s.Submit(ctx, g)
+	if err == nil {
+		t.Fatalf("submitted with a context that has ended: %v", b)
+	}
+	b = submit(t, s, g)
+	b.Cancel(nil)
+	g = tandem.NewGraph()
+	g.Add(look, x).On("discrete:1").NoSplit()
+	c := submit(t, s, g)
+	time.AfterFunc(20*time.Millisecond, func() { close(free) }) // what would come too early has time to
+	for n, r := range []*tandem.Run{a, b, c} {
+		if err := r.Wait(soon(t)); n != 1 && err != nil {
+			t.Errorf("run %d: %v", n+1, err)
+		}
+	}
+	if early.Load() {
+		t.Error("the last run wrote while the first one still read")
 	}
 }
