@@ -15,7 +15,7 @@ import (
 	"github.com/tandemrun/tandem/devices/devicetest"
 )
 
-func run(t *testing.T, q devices.Queue, k devices.Kernel, items int, args ...devices.Arg) (error, devices.Times) {
+func run(t *testing.T, q devices.Queue, k devices.Kernel, items int, args ...devices.Arg) (devices.Times, error) {
 	t.Helper()
 	ev, err := q.Launch(&devices.Launch{Kernel: k, Range: devices.NDRange{Dims: 1, Size: [3]int{items}}, Args: args}, nil)
 	if err != nil {
@@ -24,7 +24,7 @@ func run(t *testing.T, q devices.Queue, k devices.Kernel, items int, args ...dev
 	defer ev.Release()
 	err = devices.Wait(t.Context(), ev)
 	times, _ := ev.Times()
-	return err, times
+	return times, err
 }
 
 // TestWorkersTogether has each work-item wait for all others: it ends only if
@@ -40,7 +40,7 @@ func TestWorkersTogether(t *testing.T) {
 		}
 	}
 	_, q, k := opened(t, workers, meet)
-	if err, _ := run(t, q, k, workers); err != nil {
+	if _, err := run(t, q, k, workers); err != nil {
 		t.Fatal(err)
 	}
 	if n := running.Load(); n != workers {
@@ -71,12 +71,12 @@ func TestMisjudged(t *testing.T) {
 	}
 	_, q, k := opened(t, 2, f)
 	for range 50 {
-		if err, _ := run(t, q, k, 1000); err != nil {
+		if _, err := run(t, q, k, 1000); err != nil {
 			t.Fatal(err)
 		}
 	}
 	long.Store(true)
-	if err, _ := run(t, q, k, 1000); err != nil {
+	if _, err := run(t, q, k, 1000); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -101,7 +101,7 @@ func TestPanic(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/items=%d", name, items), func(t *testing.T) {
 				_, q, k := opened(t, 3, c.f)
 				for range 5 { // more often than there are workers
-					err, _ := run(t, q, k, items, devices.Arg{Value: make([]byte, 1)})
+					_, err := run(t, q, k, items, devices.Arg{Value: make([]byte, 1)})
 					pe, ok := errors.AsType[*cpu.PanicError](err)
 					if !ok {
 						t.Fatalf("the launch gave %v, want a *PanicError", err)
@@ -139,7 +139,7 @@ func TestAfterPanic(t *testing.T) {
 	})
 	failed := 0
 	for range 200 {
-		if err, _ := run(t, q, k, 1000); err != nil {
+		if _, err := run(t, q, k, 1000); err != nil {
 			failed++
 		}
 	}

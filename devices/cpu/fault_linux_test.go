@@ -25,7 +25,7 @@ func cpuTime(t *testing.T) time.Duration {
 func TestIdle(t *testing.T) {
 	devicetest.CheckGoroutines(t)
 	_, q, k := opened(t, 16, nothing)
-	if err, _ := run(t, q, k, 1000); err != nil {
+	if _, err := run(t, q, k, 1000); err != nil {
 		t.Fatal(err)
 	}
 	const over = 300 * time.Millisecond
@@ -67,14 +67,14 @@ func TestFault(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = b.Free() }()
-	if err, _ := run(t, q, k, 1, devices.Arg{Buffer: b}); err != nil || mem[0] != 1 {
+	if _, err := run(t, q, k, 1, devices.Arg{Buffer: b}); err != nil || mem[0] != 1 {
 		t.Fatalf("the mapped file holds %d, error %v", mem[0], err)
 	}
 	if err := f.Truncate(0); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
-		err, _ := run(t, q, k, 1, devices.Arg{Buffer: b})
+		_, err := run(t, q, k, 1, devices.Arg{Buffer: b})
 		if err == nil || !strings.Contains(err.Error(), "kernel f") || !strings.Contains(err.Error(), "memory address") {
 			t.Fatalf("a kernel on pages that are gone gave %v", err)
 		}

@@ -16,7 +16,6 @@ type region struct {
 	line, col   int
 	notes       []note
 	images      []imageCall
-	instances   []string // identifiers in it that may name other modules
 	identifiers map[string]bool
 }
 
