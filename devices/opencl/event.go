@@ -9,6 +9,7 @@ import (
 
 	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/devices/internal/dl"
+	"github.com/tandemrun/tandem/devices/internal/ragged"
 )
 
 // eventMemory is the part of an event that the library writes to. It lies
@@ -68,7 +69,7 @@ type command struct {
 
 func (c *command) String() string {
 	if c.kernel != "" {
-		return fmt.Sprintf("kernel %q over %s", c.kernel, extent(c.nd))
+		return fmt.Sprintf("kernel %q over %s", c.kernel, ragged.Extent(c.nd))
 	}
 	return fmt.Sprintf("copy %v of %d bytes", c.copy, c.size)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/tandemrun/tandem/devices"
+	"github.com/tandemrun/tandem/devices/internal/ragged"
 )
 
 // kernel is an entry point of a program. It is used by one goroutine at a
@@ -13,16 +14,16 @@ type kernel struct {
 	p      *program
 	entry  string
 	info   devices.KernelInfo
-	uses   usage
+	rules  ragged.Rules
 	params []parameter // nil: not known
 	sizes  []int       // of values, in bytes; 0: not known
 	closed bool
 
 	base     variant
-	variants map[geometry]*variant
+	variants map[ragged.Geometry]*variant
 
-	layout  layout     // of the launch in progress
-	setArgs [4]uintptr // of clSetKernelArg
+	layout  ragged.Layout // of the launch in progress
+	setArgs [4]uintptr    // of clSetKernelArg
 }
 
 // variant is a cl_kernel with the arguments that are set in it.
@@ -39,7 +40,7 @@ func newKernel(p *program, entry string, handle uintptr) *kernel {
 		return b
 	}
 	args, _ := d.api.query(d.api.getKernelInfo, kernelNumArgs, handle)
-	k := &kernel{d: d, p: p, entry: entry, uses: p.usageOf(entry), params: p.built.params[entry], info: devices.KernelInfo{
+	k := &kernel{d: d, p: p, entry: entry, params: p.built.params[entry], info: devices.KernelInfo{
 		Entry:          entry,
 		Args:           int(number(args)),
 		MaxWorkGroup:   int(number(workGroup(kernelWorkGroupSize))),
@@ -64,6 +65,7 @@ func newKernel(p *program, entry string, handle uintptr) *kernel {
 		}
 		k.sizes = append(k.sizes, size)
 	}
+	k.rules = p.rules(entry, k.info)
 	k.base = variant{handle, make([]bound, k.info.Args)}
 	d.open[kindKernel].Add(1)
 	return k
@@ -72,18 +74,27 @@ func newKernel(p *program, entry string, handle uintptr) *kernel {
 // Info implements devices.Kernel.
 func (k *kernel) Info() devices.KernelInfo { return k.info }
 
+// lay works out how r is carried out. The result is k's and valid until the
+// next call.
+func (k *kernel) lay(r devices.NDRange) (*ragged.Layout, error) {
+	if err := k.layout.Lay(r, &k.rules); err != nil {
+		return nil, fmt.Errorf("%s: kernel %q %w", k.d.info.ID, k.entry, err)
+	}
+	return &k.layout, nil
+}
+
 // variantFor is the cl_kernel for a layout. It may have to compile.
-func (k *kernel) variantFor(l *layout) (*variant, error) {
-	if !l.special {
+func (k *kernel) variantFor(l *ragged.Layout) (*variant, error) {
+	if !l.Special {
 		return &k.base, nil
 	}
-	if v := k.variants[l.geometry]; v != nil {
+	if v := k.variants[l.Geometry]; v != nil {
 		return v, nil
 	}
 	if k.p.closed.Load() {
 		return nil, fmt.Errorf("%s: kernel %q: its program is closed and it has to be built for a launch in parts: %w", k.d.info.ID, k.entry, devices.ErrClosed)
 	}
-	program, err := k.p.special(l.geometry)
+	program, err := k.p.special(l.Geometry)
 	if err != nil {
 		return nil, err
 	}
@@ -95,10 +106,10 @@ func (k *kernel) variantFor(l *layout) (*variant, error) {
 		k.dropVariants()
 	}
 	if k.variants == nil {
-		k.variants = map[geometry]*variant{}
+		k.variants = map[ragged.Geometry]*variant{}
 	}
 	v := &variant{handle, make([]bound, k.info.Args)}
-	k.variants[l.geometry] = v
+	k.variants[l.Geometry] = v
 	return v, nil
 }
 

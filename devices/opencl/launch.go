@@ -6,6 +6,7 @@ import (
 
 	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/devices/internal/dl"
+	"github.com/tandemrun/tandem/devices/internal/ragged"
 )
 
 // Launch implements devices.Queue. A launch whose local size does not divide
@@ -44,7 +45,7 @@ func (q *queue) Launch(l *devices.Launch, wait []devices.Event) (devices.Event, 
 	if _, err := q.begin(wait); err != nil {
 		return q.failedEvent(cmd, err)
 	}
-	if plan.n == 0 {
+	if plan.N == 0 {
 		return q.marker(cmd)
 	}
 	if err := k.bind(v, q.scratch, l.Args); err != nil {
@@ -55,12 +56,12 @@ func (q *queue) Launch(l *devices.Launch, wait []devices.Event) (devices.Event, 
 
 // boxes enqueues the launches of a layout one after the other. Each waits for
 // the one before it, so that a failure reaches the last.
-func (q *queue) boxes(v *variant, plan *layout, cmd command) (devices.Event, error) {
+func (q *queue) boxes(v *variant, plan *ragged.Layout, cmd command) (devices.Event, error) {
 	var first, last *event
-	for i := range plan.n {
+	for i := range plan.N {
 		e, err := q.event(cmd)
 		if err == nil {
-			err = q.enqueueBox(v, plan, &plan.boxes[i], e)
+			err = q.enqueueBox(v, plan, &plan.Boxes[i], e)
 		}
 		if err != nil {
 			if first != nil {
@@ -89,22 +90,24 @@ func (q *queue) boxes(v *variant, plan *layout, cmd command) (devices.Event, err
 	return q.hand(last), nil
 }
 
-func (q *queue) enqueueBox(v *variant, plan *layout, b *box, e *event) error {
+func (q *queue) enqueueBox(v *variant, plan *ragged.Layout, b *ragged.Box, e *event) error {
 	n, list, err := q.list()
 	if err != nil {
 		e.drop()
 		return err
 	}
 	pad := q.scratch
-	pad.offset, pad.size, pad.local = b.offset, b.size, b.local
+	for d := range 3 {
+		pad.offset[d], pad.size[d], pad.local[d] = uintptr(b.Offset[d]), uintptr(b.Size[d]), uintptr(b.Local[d])
+	}
 	offset := uintptr(unsafe.Pointer(&pad.offset))
-	if b.offset == [3]uintptr{} {
+	if b.Offset == [3]uint64{} {
 		offset = 0
 	}
-	q.args = [12]uintptr{q.handle, v.handle, uintptr(plan.dims), offset, uintptr(unsafe.Pointer(&pad.size)),
+	q.args = [12]uintptr{q.handle, v.handle, uintptr(plan.Dims), offset, uintptr(unsafe.Pointer(&pad.size)),
 		uintptr(unsafe.Pointer(&pad.local)), n, list, uintptr(unsafe.Pointer(&e.mem.handle))}
 	if code := int32(dl.CallArgs(q.d.api.enqueueNDRangeKernel, q.args[:9])); code != success {
-		err := fmt.Errorf("%v: %w", q, failed(code, "clEnqueueNDRangeKernel(%s, global %v, local %v)", e.cmd.kernel, used(b.size, plan.dims), used(b.local, plan.dims)))
+		err := fmt.Errorf("%v: %w", q, failed(code, "clEnqueueNDRangeKernel(%s, global %v, local %v)", e.cmd.kernel, b.Size[:plan.Dims], b.Local[:plan.Dims]))
 		e.drop()
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tandemrun/tandem/devices"
+	"github.com/tandemrun/tandem/devices/internal/ragged"
 )
 
 // look writes what a work-item sees: how often it ran, and for each dimension
@@ -80,8 +81,8 @@ func TestRaggedIndices(t *testing.T) {
 	q := newQueue(t, d)
 	p := compile(t, d, lookText)
 	look, plain := kernelOf(t, p, "look"), kernelOf(t, p, "plain")
-	if look.uses&seesCut == 0 || plain.uses != 0 {
-		t.Fatalf("usage: look %b, plain %b", look.uses, plain.uses)
+	if look.rules.Uses&ragged.SeesCut == 0 || plain.rules.Uses != ragged.None {
+		t.Fatalf("usage: look %b, plain %b", look.rules.Uses, plain.rules.Uses)
 	}
 	for _, r := range []devices.NDRange{
 		{Dims: 1, Size: [3]int{1000}, Local: [3]int{64}},

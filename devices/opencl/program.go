@@ -14,6 +14,7 @@ import (
 	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/devices/internal/buildcache"
 	"github.com/tandemrun/tandem/devices/internal/dl"
+	"github.com/tandemrun/tandem/devices/internal/ragged"
 )
 
 // program is a built cl_program together with what its kernels' launches need
@@ -29,8 +30,8 @@ type program struct {
 	closed     atomic.Bool
 
 	mu    sync.Mutex
-	uses  *sourceUsage // of a source
-	fixed usage        // of a binary
+	uses  *ragged.Scan // of a source
+	fixed ragged.Usage // of a binary
 }
 
 // built is the result of one compilation.
@@ -66,12 +67,12 @@ func (d *device) build(src *devices.Source) (*program, error) {
 	p := &program{d: d, src: src, built: b, log: cleanLog(b.log)}
 	switch src.Language {
 	case devices.LangOpenCL:
-		p.uses = scanSource(string(src.Text))
+		p.uses = ragged.OpenCL(string(src.Text))
 		p.nonUniform = nonUniformOptions(src.Options)
 	case devices.LangSPIRV:
-		p.fixed, p.sealed = spirvUsage(src.Text), true
+		p.fixed, p.sealed = ragged.SPIRV(src.Text), true
 	default:
-		p.fixed, p.sealed = usesAll, true
+		p.fixed, p.sealed = ragged.All, true
 	}
 	d.open[kindProgram].Add(1)
 	return p, nil
@@ -93,13 +94,32 @@ func nonUniformOptions(options []string) bool {
 }
 
 // usageOf is what the kernel with the given entry uses.
-func (p *program) usageOf(entry string) usage {
+func (p *program) usageOf(entry string) ragged.Usage {
 	if p.uses == nil {
 		return p.fixed
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.uses.of(entry)
+	return p.uses.Of(entry)
+}
+
+// rules are what the launches of a kernel of p go by.
+func (p *program) rules(entry string, info devices.KernelInfo) ragged.Rules {
+	d := &p.d.info
+	r := ragged.Rules{
+		Uses:       p.usageOf(entry),
+		Sealed:     p.sealed,
+		Fixed:      info.FixedWorkGroup,
+		MaxGroup:   info.MaxWorkGroup,
+		MaxItems:   d.MaxItemSizes,
+		Units:      d.ComputeUnits,
+		HostCores:  p.d.traits.cpu,
+		NonUniform: d.NonUniform && p.nonUniform,
+	}
+	if n := d.MaxWorkGroup; n > 0 && (r.MaxGroup <= 0 || n < r.MaxGroup) {
+		r.MaxGroup = n
+	}
+	return r
 }
 
 // compile builds a source, or takes the build from the cache. The text is

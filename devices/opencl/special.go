@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/tandemrun/tandem/devices"
+	"github.com/tandemrun/tandem/devices/internal/ragged"
 )
 
 // A kernel that asks for its group id or the global size sees the launch of a
@@ -20,7 +21,7 @@ const maxSpecials = 16
 // specials are a program's builds for geometries.
 type specials struct {
 	mu    sync.Mutex
-	built map[geometry]*special
+	built map[ragged.Geometry]*special
 	clock uint64
 }
 
@@ -30,7 +31,7 @@ type special struct {
 }
 
 // special builds p for a geometry, or finds the build.
-func (p *program) special(g geometry) (uintptr, error) {
+func (p *program) special(g ragged.Geometry) (uintptr, error) {
 	s := &p.specials
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,16 +41,16 @@ func (p *program) special(g geometry) (uintptr, error) {
 		return found.handle, nil
 	}
 	src := *p.src
-	src.Text = append(prelude(g), named(&src)...)
+	src.Text = append(ragged.Prelude(g), named(&src)...)
 	b, err := p.d.compile(&src)
 	if err != nil {
 		return 0, fmt.Errorf("build for a launch in parts: %w", err)
 	}
 	if s.built == nil {
-		s.built = map[geometry]*special{}
+		s.built = map[ragged.Geometry]*special{}
 	}
 	if len(s.built) >= maxSpecials {
-		var oldest geometry
+		var oldest ragged.Geometry
 		first := true
 		for k, v := range s.built {
 			if first || v.used < s.built[oldest].used {
@@ -70,40 +71,6 @@ func (s *specials) clear(a *api) {
 		a.call(a.releaseProgram, b.handle)
 	}
 	s.built = nil
-}
-
-// prelude defines the index functions for a geometry. Each has a function of
-// its own, so that its argument is evaluated once and may be anything.
-func prelude(g geometry) []byte {
-	var b strings.Builder
-	define := func(name string, of func(d int) string, other string) {
-		fmt.Fprintf(&b, "static size_t tandem_%s(uint d) { return d == 0 ? %s : d == 1 ? %s : d == 2 ? %s : %s; }\n#define %s(d) tandem_%s(d)\n",
-			name, of(0), of(1), of(2), other, "get_"+name, name)
-	}
-	constant := func(n int) string { return fmt.Sprintf("(size_t)%dUL", n) }
-	if g.uses&usesSize != 0 {
-		define("global_size", func(d int) string { return constant(max(g.whole[d], 1)) }, "(size_t)1UL")
-	}
-	if g.uses&usesOffset != 0 {
-		define("global_offset", func(d int) string { return constant(g.offset[d]) }, "(size_t)0UL")
-	}
-	if g.uses&usesGroupID != 0 {
-		define("group_id", func(d int) string {
-			return fmt.Sprintf("(get_global_id(%d) - %s) / %s", d, constant(g.origin[d]), constant(max(g.local[d], 1)))
-		}, "(size_t)0UL")
-		define("num_groups", func(d int) string {
-			l := max(g.local[d], 1)
-			return constant((max(g.whole[d], 1) + l - 1) / l)
-		}, "(size_t)1UL")
-	}
-	if g.uses&usesEnqueued != 0 {
-		define("enqueued_local_size", func(d int) string { return constant(max(g.local[d], 1)) }, "(size_t)1UL")
-	}
-	if g.uses&usesLinear != 0 {
-		fmt.Fprintf(&b, "static size_t tandem_global_linear_id(void) { return ((get_global_id(2) - %s) * %s + get_global_id(1) - %s) * %s + get_global_id(0) - %s; }\n#define get_global_linear_id() tandem_global_linear_id()\n",
-			constant(g.offset[2]), constant(max(g.whole[1], 1)), constant(g.offset[1]), constant(max(g.whole[0], 1)), constant(g.offset[0]))
-	}
-	return []byte(b.String())
 }
 
 // named is the text of a source with its name as the first line's, so that a
