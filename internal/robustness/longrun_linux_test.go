@@ -117,7 +117,10 @@ steps:
 			}
 			from, to := middle(early), middle(late)
 			t.Logf("%d launches: resident %d, later %d bytes; threads %d, at most %d; files %d, at most %d", launches, from, to, base.threads, most.threads, base.files, most.files)
-			if grown := to - from; grown > 4<<20 {
+			// 200,000 launches are some seconds: the Go heap still finds its size
+			// then (it is level over 3 million), and differs by a few megabytes
+			// between two runs. A launch that leaves 100 bytes behind shows.
+			if grown := to - from; grown > 8<<20 {
 				t.Errorf("resident memory grew by %d bytes over half of the launches", grown)
 			}
 			if most.threads > base.threads+4 || most.files > base.files+4 { // outputs are written at the end
