@@ -29,6 +29,30 @@ type HostMapper interface {
 	ImportHost(mem []byte) (Buffer, error)
 }
 
+// A HostPinner gives host memory that its copy engines reach directly: what is
+// copied from or to it goes at the link's full speed and beside other work,
+// where ordinary pages would be copied inside the driver first, often while
+// the caller waits.
+type HostPinner interface {
+	// AllocPinned makes size bytes of host memory, at least 1, that are aligned
+	// to 64 bytes and never move; their contents are undefined. A Copy may
+	// name any part of them as its Host. ErrUnsupported: the device has no such
+	// memory, or its copies gain nothing from it. ErrOutOfMemory: the system
+	// does not let this process have so much of it (a memlock limit, say). Both
+	// leave the device usable, and pinned memory is a wish only: the caller goes
+	// on without.
+	AllocPinned(size int64) (Pinned, error)
+}
+
+// Pinned is pinned host memory. Free comes after the last command that names
+// it is done, and before the device is closed; freeing twice returns nil. In a
+// LeakError it counts as a buffer.
+type Pinned interface {
+	// Bytes is the memory itself, valid until Free.
+	Bytes() []byte
+	Free() error
+}
+
 // A Divider cuts a device into sub-devices that share nothing of its compute
 // units.
 type Divider interface {

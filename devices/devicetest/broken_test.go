@@ -2,10 +2,13 @@ package devicetest
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/devices/cpu"
+	"github.com/tandemrun/tandem/devices/hostmem"
 )
 
 // defects are what is wrong with a broken device: each function, where it is
@@ -19,6 +22,7 @@ type defects struct {
 	newQueue func(d *brokenDevice, kind devices.QueueKind) (devices.Queue, error)
 	closeDev func(d *brokenDevice) error
 	importer bool // ImportHost makes a copy
+	pin      func(d *brokenDevice, size int64) (devices.Pinned, error)
 	free     func(b *brokenBuffer) error
 	entry    func(p *brokenProgram, name string) (devices.Kernel, error)
 	launch   func(q *brokenQueue, l devices.Launch, wait []devices.Event) (devices.Event, error)
@@ -115,6 +119,47 @@ func (d *brokenDevice) ImportHost(mem []byte) (devices.Buffer, error) {
 		return m.ImportHost(mem)
 	}
 	return d.Alloc(int64(len(mem)))
+}
+
+// AllocPinned is of the broken device's own: the one that it is made of pins
+// nothing.
+func (d *brokenDevice) AllocPinned(size int64) (devices.Pinned, error) {
+	if d.pin != nil {
+		return d.pin(d, size)
+	}
+	return d.rightPinned(size)
+}
+
+func (d *brokenDevice) rightPinned(size int64) (devices.Pinned, error) {
+	if size < 1 {
+		return nil, fmt.Errorf("%s: AllocPinned(%d bytes): %w", d.Info().ID, size, devices.ErrInvalid)
+	}
+	mem, err := hostmem.Alloc(size)
+	if err != nil {
+		return nil, fmt.Errorf("%s: AllocPinned(%d bytes): %w: %w", d.Info().ID, size, err, devices.ErrOutOfMemory)
+	}
+	counted, err := d.Device.Alloc(0)
+	if err != nil {
+		return nil, err
+	}
+	return &brokenPinned{mem: mem, counted: counted}, nil
+}
+
+// brokenPinned is pinned memory, which counts as a buffer.
+type brokenPinned struct {
+	mem     []byte
+	counted devices.Buffer
+	freed   bool
+}
+
+func (p *brokenPinned) Bytes() []byte { return p.mem }
+
+func (p *brokenPinned) Free() error {
+	if p.freed {
+		return nil
+	}
+	p.freed = true
+	return errors.Join(hostmem.Free(p.mem), p.counted.Free())
 }
 
 type brokenBuffer struct {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"unsafe"
 
 	"github.com/tandemrun/tandem/devices"
 )
@@ -17,6 +18,8 @@ func memoryCases() []testCase {
 		{"alloc-refused", "out of memory is answered by evicting, which needs the device to be usable after it", allocRefused},
 		{"free-twice", "clean-up code runs on error paths too, where things are freed already", freeTwice},
 		{"import-host", "a device that shares the host's memory must not copy it", importHost},
+		{"pinned", "what travels while the device computes lies in pinned memory", pinnedMemory},
+		{"pinned-refused", "pinned memory is scarce, and to be refused it must cost nothing", pinnedRefused},
 	}
 }
 
@@ -151,5 +154,86 @@ func importHost(e *env) {
 	e.must(b.Free(), "Free")
 	if !slices.Equal(host[100:200], want) {
 		e.fatalf("freeing an imported buffer changed the host's memory")
+	}
+}
+
+// pinner is the device's ability and a first allocation of it, or skips.
+func (e *env) pinner(size int64) (devices.HostPinner, devices.Pinned) {
+	p, ok := devices.As[devices.HostPinner](e.device())
+	if !ok {
+		e.skipf("%s pins no host memory", e.id())
+	}
+	mem, err := p.AllocPinned(size)
+	if errors.Is(err, devices.ErrUnsupported) || errors.Is(err, devices.ErrOutOfMemory) {
+		e.skipf("%v", err)
+	}
+	e.must(err, "AllocPinned(%d)", size)
+	return p, mem
+}
+
+func pinnedMemory(e *env) {
+	rng, seed := e.random()
+	const n = 300_001
+	p, first := e.pinner(n)
+	second, err := p.AllocPinned(1)
+	e.must(err, "AllocPinned(1) beside another of %d", n)
+	mem := first.Bytes()
+	if len(mem) != n || len(second.Bytes()) != 1 {
+		e.fatalf("AllocPinned(%d) gave %d bytes, AllocPinned(1) gave %d", n, len(mem), len(second.Bytes()))
+	}
+	for _, m := range []devices.Pinned{first, second} {
+		if at := uintptr(unsafe.Pointer(&m.Bytes()[0])); at%64 != 0 {
+			e.fatalf("pinned memory at %#x is not aligned to 64 bytes", at)
+		}
+	}
+	b, up, down := e.alloc(n), e.queue(devices.Upload), e.queue(devices.Download)
+	for range 3 {
+		want := randomBytes(rng, n)
+		copy(mem, want)
+		second.Bytes()[0] = want[0]
+		lo := int64(rng.IntN(n / 2)) // from the middle of it, at any offset
+		sent := e.keep(up.Copy(&devices.Copy{Kind: devices.HostToDevice, Dst: b, DstOffset: lo, Host: mem[lo:], Size: n - lo}, nil))
+		rest := e.keep(up.Copy(&devices.Copy{Kind: devices.HostToDevice, Dst: b, Host: mem, Size: lo}, nil))
+		alone := e.keep(up.Copy(&devices.Copy{Kind: devices.HostToDevice, Dst: b, Host: second.Bytes(), Size: 1}, []devices.Event{rest}))
+		e.finish(sent)
+		e.finish(alone)
+		clear(mem)
+		e.finish(e.keep(down.Copy(&devices.Copy{Kind: devices.DeviceToHost, Src: b, Host: mem, Size: n}, []devices.Event{sent, alone})))
+		if !bytes.Equal(mem, want) {
+			e.fatalf("by way of pinned memory byte %d of %d came back changed (seed %d)", firstDifference(mem, want), n, seed)
+		}
+	}
+	for range 2 {
+		e.must(first.Free(), "Free of pinned memory")
+		e.must(second.Free(), "Free of pinned memory")
+	}
+}
+
+func pinnedRefused(e *env) {
+	p, mem := e.pinner(1)
+	e.must(mem.Free(), "Free of pinned memory")
+	for _, size := range []int64{0, -1} {
+		_, err := p.AllocPinned(size)
+		e.wantErr(err, devices.ErrInvalid, fmt.Sprintf("AllocPinned(%d)", size), e.id(), fmt.Sprint(size))
+	}
+	huge, err := p.AllocPinned(math.MaxInt64 / 2)
+	if err == nil {
+		_ = huge.Free()
+		e.fatalf("AllocPinned(%d) worked", int64(math.MaxInt64/2))
+	}
+	e.wantErr(err, devices.ErrOutOfMemory, fmt.Sprintf("AllocPinned(%d)", int64(math.MaxInt64/2)), e.id(), fmt.Sprint(int64(math.MaxInt64/2)))
+	roundTrip(e, 4096)
+	// What is not freed is reported when the device is closed.
+	d := e.another()
+	q, ok := devices.As[devices.HostPinner](d)
+	if !ok {
+		e.fatalf("%s pins host memory when opened once, not when opened twice", e.id())
+	}
+	if _, err := q.AllocPinned(4096); err != nil {
+		e.must(err, "AllocPinned(4096) on a second device")
+	}
+	var leak *devices.LeakError
+	if err := d.Close(); !errors.As(err, &leak) || leak.Open["buffer"] != 1 {
+		e.fatalf("closing a device with pinned memory left: %v, want a *LeakError with one buffer", err)
 	}
 }

@@ -103,6 +103,39 @@ func TestKitCatches(t *testing.T) {
 			}
 			return d.Device.Alloc(size)
 		}}},
+		{"pinned memory of whole pages", "pinned", "gave 303104 bytes", defects{pin: func(d *brokenDevice, size int64) (devices.Pinned, error) {
+			m, err := d.rightPinned(size)
+			if err == nil && size > 1 {
+				p := m.(*brokenPinned)
+				p.mem = p.mem[:303104]
+			}
+			return m, err
+		}}},
+		{"the same pinned memory twice", "pinned", "came back changed", defects{pin: func() func(d *brokenDevice, size int64) (devices.Pinned, error) {
+			var first *brokenPinned
+			return func(d *brokenDevice, size int64) (devices.Pinned, error) {
+				if first != nil && size == 1 {
+					return &brokenPinned{mem: first.mem[960:961], counted: first.counted, freed: true}, nil
+				}
+				m, err := d.rightPinned(size)
+				first, _ = m.(*brokenPinned)
+				return m, err
+			}
+		}()}},
+		{"pinned memory is not counted", "pinned-refused", "want a *LeakError", defects{pin: func(d *brokenDevice, size int64) (devices.Pinned, error) {
+			m, err := d.rightPinned(size)
+			if err == nil {
+				_ = m.(*brokenPinned).counted.Free()
+			}
+			return m, err
+		}}},
+		{"a bare sentinel for pinned memory", "pinned-refused", "bare sentinel", defects{pin: func(d *brokenDevice, size int64) (devices.Pinned, error) {
+			m, err := d.rightPinned(size)
+			if errors.Is(err, devices.ErrOutOfMemory) {
+				err = devices.ErrOutOfMemory
+			}
+			return m, err
+		}}},
 		{"imported memory is a copy", "import-host", "", defects{importer: true, copy: func(q *brokenQueue, c devices.Copy, wait []devices.Event) (devices.Event, error) {
 			if c.Kind == devices.SyncToDevice || c.Kind == devices.SyncToHost {
 				c = devices.Copy{Kind: devices.HostToDevice, Dst: c.Dst}

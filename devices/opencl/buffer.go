@@ -98,18 +98,11 @@ func (d *device) ImportHost(mem []byte) (devices.Buffer, error) {
 
 // mapOnce maps a buffer, unmaps it and returns where it was.
 func (d *device) mapOnce(handle uintptr, size int64) (uintptr, int32) {
-	d.aux.mu.Lock()
-	defer d.aux.mu.Unlock()
-	code := new(int32)
-	const blocking = 1
-	at := dl.Call(d.api.enqueueMapBuffer, d.aux.handle, handle, blocking, mapRead|mapWrite, 0, uintptr(size), 0, 0, 0, uintptr(unsafe.Pointer(code)))
-	if *code != success {
-		return 0, *code
+	at, code := d.mapFor(handle, size)
+	if code != success {
+		return 0, code
 	}
-	if c := d.api.call(d.api.enqueueUnmapMemObject, d.aux.handle, handle, at, 0, 0, 0); c != success {
-		return 0, c
-	}
-	return at, d.api.call(d.api.finish, d.aux.handle)
+	return at, d.unmap(handle, at)
 }
 
 // Size implements devices.Buffer.

@@ -56,6 +56,7 @@ const (
 	queueProfilingEnable        = 1 << 1
 	memReadWrite                = 1 << 0
 	memUseHostPtr               = 1 << 3
+	memAllocHostPtr             = 1 << 4
 	mapRead                     = 1 << 0
 	mapWrite                    = 1 << 1
 	mapWriteInvalidate          = 1 << 2

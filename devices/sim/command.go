@@ -41,6 +41,7 @@ type command struct {
 	size     int64
 	dst, src []byte
 	peer     bool // from another device's memory
+	pinned   bool // the host's side is pinned memory
 }
 
 // local is an argument in local memory.
@@ -49,7 +50,7 @@ type local struct{ index, bytes int }
 // reset makes a used command ready to be filled in.
 func (c *command) reset() {
 	c.next, c.pending, c.ended, c.err, c.notify, c.asked, c.engine = nil, 0, false, nil, nil, false, nil
-	c.fn, c.dst, c.src, c.peer, c.size = nil, nil, nil, false, 0
+	c.fn, c.dst, c.src, c.peer, c.pinned, c.size = nil, nil, nil, false, false, 0
 	c.times = devices.Times{}
 	clear(c.host)
 	c.host, c.locals = c.host[:0], c.locals[:0]
@@ -226,6 +227,7 @@ func (c *command) launch(kn *kernel, l *devices.Launch) {
 func (c *command) copy(cp *devices.Copy, dst, src []byte, peer bool) {
 	c.kind, c.size, c.dst, c.src, c.peer = cp.Kind, int64(len(dst)), dst, src, peer
 	if c.size > 0 {
+		c.pinned = c.q.d.isPinned(cp.Host)
 		c.engine = c.q.d.copyEngine(cp.Kind, peer)
 	}
 }

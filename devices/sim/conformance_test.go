@@ -14,6 +14,7 @@ func TestConformance(t *testing.T) {
 		"engines=2": {Memory: 64 << 20, MaxAlloc: 16 << 20, CopyEngines: 2, Flops: 1e9,
 			Upload: devices.Link{Latency: 1000, Bandwidth: 1e9}, Download: devices.Link{Latency: 1000, Bandwidth: 1e9}},
 		"unified": {Memory: 64 << 20, Unified: true},
+		"pinned":  {Memory: 64 << 20, Pinned: 1 << 20, Pageable: 3, CopyEngines: 2, Upload: devices.Link{Bandwidth: 1e9}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, err := sim.New(sim.Description{Devices: []sim.Spec{spec}})

@@ -85,11 +85,19 @@ func (s *Spec) move(c *command) time.Duration {
 	}
 	switch {
 	case c.kind == devices.HostToDevice:
-		return s.Upload.Time(c.size)
+		return s.link(s.Upload, c.pinned).Time(c.size)
 	case c.kind == devices.DeviceToHost:
-		return s.Download.Time(c.size)
+		return s.link(s.Download, c.pinned).Time(c.size)
 	case c.peer:
 		return s.Peer.Time(c.size)
 	}
 	return seconds(per(2*float64(c.size), s.Bandwidth)) // read and written
+}
+
+// link is l as it is for memory of the host that is pinned or not.
+func (s *Spec) link(l devices.Link, pinned bool) devices.Link {
+	if !pinned {
+		l.Bandwidth /= s.Pageable
+	}
+	return l
 }

@@ -57,6 +57,12 @@ type Spec struct {
 	// Memory in bytes. Default 1 GiB. MaxAlloc is the largest buffer.
 	// Default: Memory. LocalMemory of a work-group. Default 64 KiB.
 	Memory, MaxAlloc, LocalMemory int64
+	// Pinned is how much host memory can be pinned for the device. 0: none, and
+	// copies from ordinary pages are as fast.
+	Pinned int64
+	// Pageable multiplies what the bytes of a copy take on the links from and
+	// to the host where its memory is not pinned, latency excepted. Default 1.
+	Pageable float64
 	// Unified: the device works on the host's memory; imported pages need no
 	// copy.
 	Unified bool
@@ -252,6 +258,12 @@ func (c *checker) spec(path string, s *Spec) {
 	}
 	c.memory(path+".max_alloc", s.MaxAlloc, memory)
 	c.memory(path+".local_memory", s.LocalMemory, 1<<30)
+	if s.Pinned < 0 || s.Pinned > maxMemory {
+		c.add(path+".pinned", "%d bytes; want 0 (nothing can be pinned) to %d", s.Pinned, int64(maxMemory))
+	}
+	if s.Pageable != 0 && !(s.Pageable >= 1 && s.Pageable <= maxSlowdown) {
+		c.add(path+".pageable", "a slow-down by %g; want 1 to %g", s.Pageable, float64(maxSlowdown))
+	}
 	if s.Slowdown != 0 && !(s.Slowdown > 0 && s.Slowdown <= maxSlowdown) {
 		c.add(path+".slowdown", "a slow-down by %g; want more than 0, at most %g", s.Slowdown, float64(maxSlowdown))
 	}
@@ -289,6 +301,9 @@ func (s Spec) withDefaults() Spec {
 	}
 	if s.Slowdown == 0 {
 		s.Slowdown = 1
+	}
+	if s.Pageable == 0 {
+		s.Pageable = 1
 	}
 	own := make(map[string]KernelSpec, len(s.Kernels))
 	for name, k := range s.Kernels {

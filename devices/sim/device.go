@@ -31,6 +31,8 @@ type device struct {
 	made    int   // queues made so far
 	queues  map[*queue]struct{}
 	buffers map[*buffer]struct{}
+	pins    map[*pinned]struct{}
+	locked  int64 // bytes of pins
 
 	events, kernels, programs int // open now
 }
@@ -38,12 +40,13 @@ type device struct {
 var (
 	_ devices.Device     = (*device)(nil)
 	_ devices.HostMapper = (*device)(nil)
+	_ devices.HostPinner = (*device)(nil)
 	_ devices.PeerCopier = (*device)(nil)
 	_ devices.Clocked    = (*device)(nil)
 )
 
 func newDevice(k *clock, s *Spec, info devices.Info) *device {
-	d := &device{clock: k, spec: s, info: info, queues: map[*queue]struct{}{}, buffers: map[*buffer]struct{}{}}
+	d := &device{clock: k, spec: s, info: info, queues: map[*queue]struct{}{}, buffers: map[*buffer]struct{}{}, pins: map[*pinned]struct{}{}}
 	if s.Noise.Spread > 0 {
 		d.noise = rand.New(rand.NewPCG(s.Noise.Seed, uint64(info.Ordinal)))
 	}
@@ -104,7 +107,7 @@ func (d *device) Close() error {
 	for q := range d.queues {
 		queues = append(queues, q)
 	}
-	left := map[string]int{"queue": len(queues), "buffer": len(d.buffers), "event": d.events, "kernel": d.kernels, "program": d.programs}
+	left := map[string]int{"queue": len(queues), "buffer": len(d.buffers) + len(d.pins), "event": d.events, "kernel": d.kernels, "program": d.programs}
 	k.mu.Unlock()
 
 	for _, q := range queues {
@@ -115,9 +118,16 @@ func (d *device) Close() error {
 	for b := range d.buffers {
 		buffers = append(buffers, b)
 	}
+	pins := make([]*pinned, 0, len(d.pins))
+	for p := range d.pins {
+		pins = append(pins, p)
+	}
 	k.mu.Unlock()
 	for _, b := range buffers {
 		_ = b.Free()
+	}
+	for _, p := range pins {
+		_ = p.Free()
 	}
 	k.remove(d)
 	for kind, n := range left {

@@ -90,6 +90,7 @@ func (r *reader) spec(path string, n ast.Node, s *Spec) {
 		"name": r.text(&s.Name), "kind": r.text(&kind), "count": r.counted(&s.Count), "compute_units": r.counted(&s.ComputeUnits), "queues": r.counted(&s.Queues),
 		"flops": r.quantity(&s.Flops, flopsRate), "bandwidth": r.quantity(&s.Bandwidth, bytesRate), "launch_latency": r.time(&s.LaunchLatency),
 		"memory": r.bytes(&s.Memory), "max_alloc": r.bytes(&s.MaxAlloc), "local_memory": r.bytes(&s.LocalMemory), "unified": r.truth(&s.Unified),
+		"pinned": r.bytes(&s.Pinned), "pageable": r.quantity(&s.Pageable, plain),
 		"copy_engines": r.whole(&s.CopyEngines), "h2d": r.link(&s.Upload), "d2h": r.link(&s.Download),
 		"peer": func(path string, n ast.Node) {
 			s.Peer = &devices.Link{}
