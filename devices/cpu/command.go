@@ -35,6 +35,9 @@ type command struct {
 	err    error // set before state is done
 	times  devices.Times
 
+	batch *batch // of whose tasks this is one; nil: it came by a queue
+	task  int32
+
 	work
 }
 
@@ -117,6 +120,9 @@ func (c *command) complete(w *worker) (next *command) {
 		n := c.notify
 		c.notify = nil
 		n.Complete(c.err)
+	}
+	if c.batch != nil {
+		c.batch.ended(w, c)
 	}
 	c.unref()
 	return next

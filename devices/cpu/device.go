@@ -38,6 +38,7 @@ var (
 	_ devices.Device     = (*device)(nil)
 	_ devices.HostMapper = (*device)(nil)
 	_ devices.Divider    = (*device)(nil)
+	_ devices.Batcher    = (*device)(nil)
 )
 
 func newDevice(info devices.Info, memory *account, whole *device) *device {

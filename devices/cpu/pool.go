@@ -8,7 +8,8 @@ import (
 )
 
 // pool is the workers of a device and where they find ready commands: their
-// own deques, the submitted list, and the launches that others may help with.
+// own deques, the submitted list, the launches that others may help with, and
+// the batches.
 //
 // No wake-up is lost: whoever publishes work does so before it looks at idle
 // and searching, and a worker that is about to sleep enters idle and leaves
@@ -31,6 +32,10 @@ type pool struct {
 	shared  atomic.Int32 // length of the list
 	shareMu sync.Mutex
 	first   *command
+
+	batches atomic.Int32 // length of the list
+	batchMu sync.Mutex
+	batch   *batch
 }
 
 // worker is one goroutine of the pool.
@@ -49,6 +54,9 @@ type worker struct {
 	at        *command // whose chunk runs now
 	alone     bool     // no other worker has a part of at
 	left      *command // to go on helping with after a kernel ended the goroutine
+	in        *batch   // whose task inTask runs now
+	inTask    int32
+	batches   []*batch // room for findTask
 }
 
 const (
@@ -226,7 +234,7 @@ func (p *pool) hasWork() bool {
 			return true
 		}
 	}
-	return false
+	return p.batchWork()
 }
 
 // wakeOne wakes a worker unless one searches anyway.
@@ -289,40 +297,52 @@ func (p *pool) getUp(w *worker) bool {
 	return false
 }
 
+// job is what a worker does next: a command, its own or another's to help
+// with, or a task of a batch. The zero job is none.
+type job struct {
+	c     *command
+	help  bool
+	batch *batch
+	task  int32
+}
+
+func (j job) none() bool { return j.c == nil && j.batch == nil }
+
 // find looks once through everything that w may do: its own, launches to help
-// with, submitted ones, others'.
-func (w *worker) find() (c *command, help bool) {
+// with, submitted ones, others', batches.
+func (w *worker) find() job {
 	p := w.pool
 	w.tick++
 	if w.tick%fairness == 0 {
 		if c := p.get(w); c != nil {
-			return c, false
+			return job{c: c}
 		}
 	}
 	if c := w.deque.pop(); c != nil {
-		return c, false
+		return job{c: c}
 	}
 	if c := p.join(); c != nil {
-		return c, true
+		return job{c: c, help: true}
 	}
 	if c := p.get(w); c != nil {
-		return c, false
+		return job{c: c}
 	}
 	for i := 1; i < len(p.workers); i++ {
 		if c := p.workers[(w.index+i)%len(p.workers)].deque.steal(); c != nil {
-			return c, false
+			return job{c: c}
 		}
 	}
-	return nil, false
+	r, t := p.findTask(w)
+	return job{batch: r, task: t}
 }
 
-// next is what w does next; it sleeps until there is something. nil: the pool
+// next is what w does next; it sleeps until there is something. None: the pool
 // is closing.
-func (w *worker) next() (c *command, help bool) {
+func (w *worker) next() job {
 	p := w.pool
 	for {
-		if c, help = w.find(); c != nil {
-			return w.found(c, help)
+		if j := w.find(); !j.none() {
+			return w.found(j)
 		}
 		if !w.searching && p.searching.CompareAndSwap(0, 1) {
 			w.searching = true
@@ -332,8 +352,8 @@ func (w *worker) next() (c *command, help bool) {
 				if i%8 == 7 {
 					runtime.Gosched()
 				}
-				if c, help = w.find(); c != nil {
-					return w.found(c, help)
+				if j := w.find(); !j.none() {
+					return w.found(j)
 				}
 			}
 		}
@@ -345,7 +365,7 @@ func (w *worker) next() (c *command, help bool) {
 		closing := p.closing.Load()
 		if work := p.hasWork(); (work || closing) && p.getUp(w) {
 			if !work {
-				return nil, false
+				return job{}
 			}
 			continue
 		}
@@ -356,12 +376,12 @@ func (w *worker) next() (c *command, help bool) {
 
 // found ends a search. The last one to do so sees to it that another worker
 // looks for what else there is.
-func (w *worker) found(c *command, help bool) (*command, bool) {
+func (w *worker) found(j job) job {
 	if w.searching {
 		w.searching = false
 		if p := w.pool; p.searching.Add(-1) == 0 && p.idle.Load() > 0 && p.hasWork() {
 			p.wakeOne()
 		}
 	}
-	return c, help
+	return j
 }

@@ -17,6 +17,11 @@ func (w *worker) loop() {
 			w.revive()
 			return
 		}
+		if w.in != nil {
+			w.reviveBatch()
+			go w.loop()
+			return
+		}
 		w.pool.ended.Done()
 	}()
 	// A kernel that touches pages that are gone (an imported file that was
@@ -27,17 +32,19 @@ func (w *worker) loop() {
 		w.chain(w.help(c))
 	}
 	for {
-		c, help := w.next()
-		if c == nil {
+		j := w.next()
+		if j.none() {
 			return
 		}
 		w.fresh = false
-		if help {
-			c = w.help(c)
-		} else {
-			c = w.run(c)
+		switch {
+		case j.batch != nil:
+			w.batch(j.batch, j.task)
+		case j.help:
+			w.chain(w.help(j.c))
+		default:
+			w.chain(w.run(j.c))
 		}
-		w.chain(c)
 		w.yield()
 	}
 }
@@ -199,23 +206,32 @@ type scratch struct {
 	mem  []uint64
 	host []devices.HostArg
 	args devices.Args
+
+	form     *form // that taskArgs are for, but for the buffers and local memory
+	taskHost []devices.HostArg
+	taskArgs devices.Args
 }
 
 // fill is c's arguments with local memory put in.
 func (s *scratch) fill(c *command) *devices.Args {
+	s.host = append(s.host[:0], c.host...)
+	s.place(s.host, c.locals)
+	s.args = devices.MakeArgs(s.host)
+	return &s.args
+}
+
+// place gives arguments in local memory their part of the worker's.
+func (s *scratch) place(args []devices.HostArg, locals []local) {
 	words := 0
-	for _, l := range c.locals {
+	for _, l := range locals {
 		words += (l.bytes + 7) / 8
 	}
 	if len(s.mem) < words {
 		s.mem = make([]uint64, words)
 	}
-	s.host = append(s.host[:0], c.host...)
 	at := s.mem
-	for _, l := range c.locals {
-		s.host[l.index].Bytes = unsafe.Slice((*byte)(unsafe.Pointer(&at[0])), l.bytes)
+	for _, l := range locals {
+		args[l.index].Bytes = unsafe.Slice((*byte)(unsafe.Pointer(&at[0])), l.bytes)
 		at = at[(l.bytes+7)/8:]
 	}
-	s.args = devices.MakeArgs(s.host)
-	return &s.args
 }

@@ -1,0 +1,54 @@
+package devices
+
+// A Batcher runs whole graphs of launches by itself. The host hands over all of
+// them at once and takes no part in their order, which is what makes tasks of a
+// microsecond worth having.
+type Batcher interface {
+	// RunBatch starts b and returns. An error says that b is not valid, and
+	// that nothing of it runs; else b.Host.Over is called at the end, once.
+	// The device is not to be closed before that.
+	RunBatch(b *Batch) error
+}
+
+// A Batch is launches with the order between them, laid out for many small
+// ones: tasks that differ in nothing but their buffers share a form. The driver
+// changes nothing in it; several runs may use one Forms, Tasks, Args and Next.
+type Batch struct {
+	// Forms are launches in full. A task takes over everything but the
+	// buffers: where an argument of its form has one, the task has its own.
+	Forms   []Launch
+	Buffers []Buffer
+	Tasks   []BatchTask
+	// Args are the tasks' buffers, as positions in Buffers: for each task in
+	// turn one for every argument of its form that has a buffer.
+	Args []int32
+	// Next are the tasks' successors, for each task in turn. A successor comes
+	// after its task in Tasks.
+	Next []int32
+	Host BatchHost
+}
+
+// A BatchTask is one launch of a batch. Its Args and Next begin at the given
+// positions; its Next ends where those of the task after it begin.
+type BatchTask struct {
+	Form, Args, Next int32
+	Waits            int32 // how many tasks have it among their Next
+}
+
+// A BatchHost watches a batch. Its methods are called on the device's workers,
+// several at a time, and must not wait for anything of the device.
+type BatchHost interface {
+	// Stopped is asked before each task: an error ends the task with it
+	// instead of running it.
+	Stopped() error
+	// Ended tells that a task is over. worker is less than the device's number
+	// of compute units, and the same for two calls only if one comes after the
+	// other. Of a task that has not run the times are zero.
+	Ended(worker int, task int32, t Times, err error)
+	// Follows is asked when task has ended with err: the error of a successor
+	// that needs what task should have made, which then does not run; nil for
+	// one that only had to come after it.
+	Follows(task, successor int32, err error) error
+	// Over tells that every task is over. It is the last call.
+	Over()
+}
