@@ -53,6 +53,28 @@ type Pinned interface {
 	Free() error
 }
 
+// A Gater holds commands back until all of a group are in their queues, so
+// that either all of them run or none does. Devices that have kernels run
+// together (Info.Concurrent) have it.
+type Gater interface {
+	// NewGate makes a closed gate.
+	NewGate() (Gate, error)
+}
+
+// A Gate is something to wait for that the caller ends.
+type Gate interface {
+	// Event is what wait lists of the gate's device name. It belongs to the
+	// gate and is not released by the caller.
+	Event() Event
+	// Open lets everything go that waits for the gate. With an error the
+	// commands that wait for it fail with that error and do not run. A gate
+	// stays as it was opened first.
+	Open(err error)
+	// Release gives the gate back. One that is still closed is opened with
+	// ErrClosed.
+	Release()
+}
+
 // A Divider cuts a device into sub-devices that share nothing of its compute
 // units.
 type Divider interface {

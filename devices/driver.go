@@ -127,6 +127,14 @@ type Program interface {
 	Close() error
 }
 
+// An Exporter is a Program that can be stored and loaded again, as a Source of
+// LangBinary, on devices like the one that it was compiled for.
+type Exporter interface {
+	// Binary is the program in the vendor's own format. The slice is the
+	// caller's. A driver that gives none is ErrUnsupported.
+	Binary() ([]byte, error)
+}
+
 // A Kernel is an entry point of a program, ready to launch.
 type Kernel interface {
 	Info() KernelInfo

@@ -52,6 +52,13 @@ type Info struct {
 	Languages     []Language `json:"languages"`
 	Extensions    []string   `json:"extensions,omitempty"`
 	SubDevices    int        `json:"sub_devices,omitempty"` // most parts Divide can make
+	// Emulated: the host's cores stand in for hardware that is not there. What
+	// its commands take says little about that hardware; Times.Model does.
+	Emulated bool `json:"emulated,omitempty"`
+	// Concurrent is how many kernels of one program, each launched on a queue of
+	// its own, are sure to run at the same time, so that one may wait for what
+	// another sends it. 0: none is sure to.
+	Concurrent int `json:"concurrent_kernels,omitempty"`
 }
 
 // Link is the cost of moving bytes one way: a fixed latency and a bandwidth

@@ -24,6 +24,7 @@ import (
 	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/devices/fpga/toolchain"
 	"github.com/tandemrun/tandem/devices/internal/buildcache"
+	"github.com/tandemrun/tandem/devices/opencl"
 )
 
 const backend = "fpga"
@@ -89,6 +90,10 @@ type Driver struct {
 	// CacheDir is the folder for built kernels. Default: buildcache.Dir.
 	CacheDir string
 
+	// Vendors reach further FPGAs by their vendors' OpenCL: boards, and the
+	// emulation that VendorEmulation finds. Their devices come behind the
+	// emulated ones of this package. Default: none.
+	Vendors []*opencl.Driver
 	// Tools are the programs that kernels are read and built with.
 	Tools toolchain.Tools
 
@@ -112,8 +117,15 @@ func (d *Driver) Name() string { return backend }
 // needed are the tools without which nothing runs.
 var needed = []toolchain.Tool{toolchain.Yosys, toolchain.Verilator, toolchain.CXX}
 
-// Probe describes the emulated devices, if the tools are there.
+// Probe describes the emulated devices, if the tools are there, and those of
+// Vendors.
 func (d *Driver) Probe(ctx context.Context) devices.Backend {
+	b := d.probeOwn(ctx)
+	d.probeVendors(ctx, &b)
+	return b
+}
+
+func (d *Driver) probeOwn(ctx context.Context) devices.Backend {
 	b := devices.Backend{Name: backend, Tried: []string{"yosys", "verilator", "g++"}}
 	version, err := d.available(ctx)
 	if err != nil {
@@ -135,12 +147,26 @@ func (d *Driver) Probe(ctx context.Context) devices.Backend {
 	return b
 }
 
-// Open opens an emulated device.
+// Open opens an emulated device, or one of Vendors.
 func (d *Driver) Open(ctx context.Context, ordinal int) (devices.Device, error) {
-	if n := d.count(); ordinal < 0 || ordinal >= n {
-		return nil, fmt.Errorf("fpga:%d: there is no such device, only fpga:0 to fpga:%d: %w", ordinal, n-1, devices.ErrInvalid)
-	}
 	version, err := d.available(ctx)
+	own := d.count()
+	if err != nil {
+		own = 0
+	}
+	if ordinal < 0 || ordinal >= own {
+		dev, n, verr := d.openVendor(ctx, ordinal, own)
+		if dev != nil || verr != nil {
+			return dev, verr
+		}
+		last := own + n - 1
+		if last < 0 {
+			last = d.count() - 1 // what there would be with the tools
+		}
+		if ordinal < 0 || ordinal > last {
+			return nil, fmt.Errorf("fpga:%d: there is no such device, only fpga:0 to fpga:%d: %w", ordinal, last, devices.ErrInvalid)
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("fpga:%d: emulation: %w", ordinal, err)
 	}

@@ -36,7 +36,7 @@ func (d *device) Divide(counts []int) ([]devices.Device, error) {
 	var parts []devices.Device
 	for i, id := range ids {
 		info, t := describe(d.api, id, d.platform)
-		info.Ordinal, info.ID = d.info.Ordinal, fmt.Sprintf("%s.%d", d.info.ID, i)
+		info.Backend, info.Ordinal, info.ID = d.info.Backend, d.info.Ordinal, fmt.Sprintf("%s.%d", d.info.ID, i)
 		info.PhysicalID, info.PCI, info.UUID = d.info.PhysicalID, d.info.PCI, d.info.UUID
 		part, err := openDevice(d.api, listed{id, d.platform, info, t}, d.cache)
 		if err != nil {

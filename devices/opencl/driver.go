@@ -37,6 +37,10 @@ type Driver struct {
 	// LibraryVariable says, otherwise the system's.
 	Library string
 
+	// Vendor says that Library is one vendor's implementation itself and not a
+	// loader: the list of vendors' libraries does not matter for it.
+	Vendor bool
+
 	// CacheDir is the folder for compiled programs and probe verdicts. Empty:
 	// buildcache.Dir, which is TANDEM_CACHE_DIR or "tandem" in the user's cache
 	// directory.
@@ -66,15 +70,18 @@ type Driver struct {
 // Name is "opencl".
 func (d *Driver) Name() string { return backend }
 
-// Probe lists the devices of all platforms. See devices.Driver.
-func (d *Driver) Probe(ctx context.Context) devices.Backend {
-	b := devices.Backend{Name: backend, Tried: d.libraryNames()}
+// Probe lists the devices of all platforms but FPGAs, which FPGAs lists. See
+// devices.Driver.
+func (d *Driver) Probe(ctx context.Context) devices.Backend { return d.probe(ctx, selection{}) }
+
+func (d *Driver) probe(ctx context.Context, sel selection) devices.Backend {
+	b := devices.Backend{Name: sel.backend(), Tried: d.libraryNames()}
 	lib, err := d.library(ctx)
 	if err != nil {
 		b.Reason, b.Hint = err, d.loadHint(err)
 		return b
 	}
-	found := lib.list()
+	found := lib.list(sel)
 	b.Library = lib.api.lib.Path()
 	b.Version = strings.Join(found.versions, "; ")
 	b.Warnings = append(append(b.Warnings, lib.warnings...), found.warnings...)
@@ -91,22 +98,27 @@ func (d *Driver) Probe(ctx context.Context) devices.Backend {
 
 // Open opens a device by its ordinal. See devices.Driver.
 func (d *Driver) Open(ctx context.Context, ordinal int) (devices.Device, error) {
+	return d.openOrdinal(ctx, ordinal, selection{})
+}
+
+func (d *Driver) openOrdinal(ctx context.Context, ordinal int, sel selection) (devices.Device, error) {
 	lib, err := d.library(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found := lib.list()
+	found := lib.list(sel)
 	if err := found.absent(); err != nil {
 		return nil, err
 	}
-	if ordinal < 0 || ordinal >= len(found.devices) {
-		return nil, fmt.Errorf("opencl:%d: there is no such device, only opencl:0 to opencl:%d: %w",
-			ordinal, len(found.devices)-1, devices.ErrInvalid)
+	last := sel.first + len(found.devices) - 1
+	if ordinal < sel.first || ordinal > last {
+		return nil, fmt.Errorf("%s:%d: there is no such device, only %[1]s:%[3]d to %[1]s:%[4]d: %[5]w",
+			sel.backend(), ordinal, sel.first, last, devices.ErrInvalid)
 	}
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	return openDevice(lib.api, found.devices[ordinal], d.builds())
+	return openDevice(lib.api, found.devices[ordinal-sel.first], d.builds())
 }
 
 // cacheRoot is the folder below which the driver keeps files; "" for none.

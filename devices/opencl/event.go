@@ -61,7 +61,8 @@ type event struct {
 
 // command says what an event stands for, for error messages.
 type command struct {
-	kernel string // "": a copy or a marker
+	kernel string // "": a copy, a marker or a gate
+	gate   bool
 	nd     devices.NDRange
 	copy   devices.CopyKind
 	size   int64
@@ -70,6 +71,9 @@ type command struct {
 func (c *command) String() string {
 	if c.kernel != "" {
 		return fmt.Sprintf("kernel %q over %s", c.kernel, ragged.Extent(c.nd))
+	}
+	if c.gate {
+		return "gate"
 	}
 	return fmt.Sprintf("copy %v of %d bytes", c.copy, c.size)
 }

@@ -61,6 +61,12 @@ func icds() []icd {
 	return list
 }
 
+// Listed reports whether the list of vendors' libraries that the system's
+// OpenCL loader goes by has an entry for a library of that file name.
+func Listed(base string) bool {
+	return slices.ContainsFunc(icds(), func(i icd) bool { return filepath.Base(i.Library) == base && i.missing() == "" })
+}
+
 func readICD(file string) icd {
 	b, err := os.ReadFile(file)
 	if err != nil {

@@ -122,7 +122,7 @@ func describe(a *api, dev uintptr, p platform) (devices.Info, traits) {
 
 	major, minor := apiVersion(info.APIVersion)
 	t := traits{
-		cpu:           kind&deviceTypeCPU != 0,
+		cpu:           kind&deviceTypeCPU != 0 || emulation(p.name),
 		opencl2:       major >= 2,
 		maxParameters: int(f.number(deviceMaxParameterSize)),
 	}
@@ -149,6 +149,8 @@ func describe(a *api, dev uintptr, p platform) (devices.Info, traits) {
 		info.PhysicalID, info.Queues = "cpu:0", 2
 	case devices.KindGPU:
 		info.Queues = 4
+	case devices.KindFPGA:
+		info.Queues, info.Concurrent, info.Emulated = concurrentKernels, concurrentKernels, emulation(p.name)
 	default:
 		info.Queues = 1
 	}

@@ -44,6 +44,7 @@ type listing struct {
 	versions  []string // of the platforms
 	warnings  []string
 	code      int32 // of clGetPlatformIDs
+	sel       selection
 }
 
 func (d *Driver) customLibrary() string {
@@ -236,12 +237,14 @@ func (a *api) deviceIDs(p platform) ([]uintptr, int32) {
 	})
 }
 
-// list describes all devices. The loader finds platforms in the order of a
-// folder's entries: sorted by name they have the same ordinals in every run.
-func (l *library) list() *listing {
+// list describes the devices of a selection. The loader finds platforms in the
+// order of a folder's entries: sorted by name they have the same ordinals in
+// every run. What is wrong with a platform is said once, in the list of those
+// that are no FPGAs.
+func (l *library) list(sel selection) *listing {
 	a := l.api
 	platforms, code := a.platforms()
-	found := &listing{platforms: len(platforms), code: code}
+	found := &listing{platforms: len(platforms), code: code, sel: sel}
 	slices.SortStableFunc(platforms, func(x, y platform) int {
 		return strings.Compare(x.name+"\x00"+x.version, y.name+"\x00"+y.version)
 	})
@@ -261,11 +264,16 @@ func (l *library) list() *listing {
 			continue
 		}
 		var list []listed
+		foreign := 0 // devices that the selection leaves out
 		print := []string{p.name, p.version}
 		for _, id := range ids {
 			seen[id] = true
 			info, t := describe(a, id, p)
 			print = append(print, info.Name, info.UUID, info.PCI)
+			if sel.fpgas != (info.Kind == devices.KindFPGA) {
+				foreign++
+				continue
+			}
 			if avail := (fact{a, id}); !avail.flag(deviceAvailable) {
 				found.warn("%s says that it is not available and is left out", info.Name)
 				continue
@@ -278,28 +286,21 @@ func (l *library) list() *listing {
 			continue
 		}
 		twins[key] = true
+		if foreign == len(ids) {
+			found.platforms--
+			continue
+		}
 		found.versions = append(found.versions, p.version)
 		found.devices = append(found.devices, list...)
 	}
-	number := map[string]int{}
-	for i := range found.devices {
-		info := &found.devices[i].info
-		info.Ordinal = i
-		info.ID = fmt.Sprintf("%s:%d", backend, i)
-		if info.PhysicalID == "" {
-			name := info.UUID
-			if name == "" {
-				name = info.Name
-			}
-			base := backend + ":" + info.Platform + "/" + name
-			info.PhysicalID = fmt.Sprintf("%s#%d", base, number[base])
-			number[base]++
-		}
-	}
+	sel.number(found.devices)
 	return found
 }
 
 func (f *listing) warn(format string, args ...any) {
+	if f.sel.fpgas {
+		return
+	}
 	f.warnings = append(f.warnings, fmt.Sprintf(format, args...))
 }
 
@@ -308,10 +309,12 @@ func (f *listing) absent() error {
 	switch {
 	case len(f.devices) > 0:
 		return nil
+	case f.sel.fpgas && f.platforms == 0:
+		return fmt.Errorf("fpga: no vendor's OpenCL knows an FPGA: %w", devices.ErrUnavailable)
 	case f.platforms == 0:
 		return fmt.Errorf("opencl: the library is here but no vendor's driver for it (%s): %w", symbol(f.code), devices.ErrUnavailable)
 	}
-	return fmt.Errorf("opencl: %d platform(s) without a usable device: %w", f.platforms, devices.ErrUnavailable)
+	return fmt.Errorf("%s: %d platform(s) without a usable device: %w", f.sel.backend(), f.platforms, devices.ErrUnavailable)
 }
 
 // nativeUint reads a handle or size that the library wrote.

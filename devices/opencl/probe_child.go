@@ -17,6 +17,9 @@ import (
 // probeChildVariable makes a program that calls RunProbeChild a probe child.
 const probeChildVariable = "TANDEM_PROBE_CHILD"
 
+// vendorMode is its value where the library is no loader.
+const vendorMode = "opencl-vendor"
+
 // reportMark stands before the child's report: a vendor library may write to
 // standard output too.
 const reportMark = "tandem-probe-report "
@@ -41,17 +44,22 @@ type childReport struct {
 // It does nothing unless a Driver of the parent process started the program
 // for that.
 func RunProbeChild() (handled bool) {
-	if os.Getenv(probeChildVariable) != backend {
+	mode := os.Getenv(probeChildVariable)
+	if mode != backend && mode != vendorMode {
 		return false
 	}
 	var report childReport
 	if a, err := load((&Driver{}).libraryNames()); err != nil {
 		report.Error = err.Error()
 	} else {
-		found := (&library{api: a}).list()
+		found := (&library{api: a}).list(selection{})
 		report.Platforms, report.Devices = found.platforms, len(found.devices)
 	}
-	for _, i := range icds() {
+	var list []icd
+	if mode == backend {
+		list = icds()
+	}
+	for _, i := range list {
 		note := i.missing()
 		if note == "" {
 			if _, err := dl.Open(i.Library); err != nil {
@@ -81,7 +89,11 @@ func (d *Driver) runChild(ctx context.Context, env ...string) (childReport, erro
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	cmd := exec.CommandContext(bounded, d.Child)
-	cmd.Env = append(os.Environ(), probeChildVariable+"="+backend, "GOTRACEBACK=none")
+	mode := backend
+	if d.Vendor {
+		mode = vendorMode
+	}
+	cmd.Env = append(os.Environ(), probeChildVariable+"="+mode, "GOTRACEBACK=none")
 	if name := d.customLibrary(); name != "" {
 		cmd.Env = append(cmd.Env, LibraryVariable+"="+name)
 	}

@@ -305,6 +305,17 @@ func (p *program) noEntry(entry string) error {
 // Log implements devices.Program.
 func (p *program) Log() string { return p.log }
 
+// Binary implements devices.Exporter.
+func (p *program) Binary() ([]byte, error) {
+	if p.closed.Load() {
+		return nil, fmt.Errorf("%s: binary of %s: the program is closed: %w", p.d.info.ID, p.src.Name, devices.ErrClosed)
+	}
+	if b := p.d.binaryOf(p.built.handle); len(b) > 0 {
+		return b, nil
+	}
+	return nil, fmt.Errorf("%s: the driver gives no binary of %s: %w", p.d.info.ID, p.src.Name, devices.ErrUnsupported)
+}
+
 // Close implements devices.Program. Kernels made from the program stay usable.
 func (p *program) Close() error {
 	if !p.closed.CompareAndSwap(false, true) {

@@ -227,6 +227,9 @@ func (q *queue) flush() error {
 
 // flushTo makes the library begin with everything up to a position.
 func (q *queue) flushTo(seq uint64) {
+	if q == nil { // of a gate, which is in no queue
+		return
+	}
 	if q.flushed.Load() >= seq {
 		return
 	}

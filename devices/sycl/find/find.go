@@ -19,6 +19,10 @@ import (
 // runtime: the one that has lib and include in it.
 const RootVariable = "TANDEM_SYCL_ROOT"
 
+// FPGARootVariable is the environment variable that names the folder of
+// Intel's FPGA emulation: the one that has lib in it.
+const FPGARootVariable = "TANDEM_FPGA_ROOT"
+
 // A Runtime is a SYCL runtime that was found. A part that is not there is "".
 type Runtime struct {
 	Root   string // the folder; "" where the system's loader finds the library itself
@@ -103,6 +107,27 @@ func IntelOpenCL() string {
 	return ""
 }
 
+// FPGAEmulation is the path of Intel's OpenCL platform that emulates FPGAs, ""
+// for none. A folder that FPGARootVariable names is the only one that counts,
+// otherwise it is the first of Places that has it.
+func FPGAEmulation() string {
+	places := Places()
+	if root := os.Getenv(FPGARootVariable); root != "" {
+		places = []Place{{root, FPGARootVariable}}
+	}
+	for _, p := range places {
+		for _, sub := range libraryFolders {
+			if path := existing(filepath.Join(p.Path, sub), "libintelocl_emu.so"); path != "" {
+				return path
+			}
+		}
+	}
+	return ""
+}
+
+// libraryFolders are where the libraries of an installation lie below its root.
+var libraryFolders = [...]string{"lib", "lib64", "linux/lib", "linux/lib/x64", ""}
+
 // preloaded are the libraries of Runtime.Preload: Intel's compiler's own.
 var preloaded = [...]string{"libintlc.so.5", "libirng.so", "libimf.so", "libsvml.so"}
 
@@ -110,7 +135,7 @@ var preloaded = [...]string{"libintlc.so.5", "libirng.so", "libimf.so", "libsvml
 // runtime is there.
 func At(p Place) (Runtime, bool) {
 	r := Runtime{Root: p.Path, From: p.From}
-	for _, sub := range []string{"lib", "lib64", "linux/lib", ""} {
+	for _, sub := range libraryFolders {
 		dir := filepath.Join(p.Path, sub)
 		sycl, intel := newest(dir, "libsycl.so"), existing(dir, "libintelocl.so")
 		if sycl == "" && intel == "" {
