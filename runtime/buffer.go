@@ -21,6 +21,7 @@ type Buffer struct {
 	session *Session
 	array   kernels.Array
 	bytes   int64
+	number  int   // counts the session's buffers
 	err     error // why it could not be made; every use reports it
 
 	// The pages are the session's until freed; who writes or reads them is an
@@ -56,6 +57,8 @@ func (s *Session) NewBuffer(a kernels.Array) *Buffer {
 		s.unnamed++
 		b.array.Name = fmt.Sprintf("buffer%d", s.unnamed)
 	}
+	s.numbered++
+	b.number = s.numbered
 	b.tracker = transfer.NewTracker[*op](b.bytes)
 	b.replicas = make([]*transfer.Replica, len(s.agents))
 	s.buffers[b] = struct{}{}

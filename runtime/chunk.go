@@ -27,7 +27,7 @@ const (
 // chunks cuts a share of task i, one of shares, that runs for run on a.
 func (pl *planner) chunks(i int, nd devices.NDRange, a *agent, run time.Duration, shares int) []devices.NDRange {
 	task, place := &pl.graph.tasks[i], &pl.placed[i]
-	if place.dim < 0 || task.split.Never || task.times() > 1 {
+	if place.dim < 0 || task.wish().split.Never || task.times() > 1 {
 		return []devices.NDRange{nd}
 	}
 	up, down, launch := pl.session.predictor.links(&a.info)

@@ -7,7 +7,6 @@ import (
 	goruntime "runtime"
 	"slices"
 	"sort"
-	"strconv"
 
 	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/kernels"
@@ -22,24 +21,34 @@ import (
 // before it (in the order of Add) that writes what it reads, and a writer
 // waits for the readers before it.
 type Graph struct {
-	name    string
-	tasks   []task
-	names   map[string]int         // task by name
-	numbers map[string]int         // last number given to a repeated name
-	use     map[*Buffer]*bufferUse // last writer and readers while building
-	home    []*Buffer              // to be brought to the host within the run
-	faults  []error
+	name   string
+	tasks  []task
+	forms  forms
+	use    map[*Buffer]*bufferUse // last writer and readers while building
+	order  []*bufferUse           // those of use, in order
+	args   []int32                // the tasks' buffers in turn, as positions in order
+	home   []*Buffer              // to be brought to the host within the run
+	faults []error
+	names  names
+
+	recent [64]*bufferUse // of use, by number of the buffer
+	slots  []*Buffer      // room for the next tasks' buffers
+	edges  []int32        // room for the next tasks' predecessors
+	before []int32        // predecessors of the task that is being added
 }
 
 type bufferUse struct {
-	writer  int // -1: none yet
-	readers []int
+	buf     *Buffer
+	index   int32
+	writer  int32 // -1: none yet
+	readers []int32
 }
 
+// block is how many buffers or predecessors of tasks are allocated at a time.
+const block = 4096
+
 // NewGraph makes an empty graph.
-func NewGraph() *Graph {
-	return &Graph{names: map[string]int{}, numbers: map[string]int{}, use: map[*Buffer]*bufferUse{}}
-}
+func NewGraph() *Graph { return &Graph{use: map[*Buffer]*bufferUse{}} }
 
 // Named gives the graph a name for reports, and returns it.
 func (g *Graph) Named(name string) *Graph {
@@ -74,7 +83,9 @@ func (g *Graph) Return(x ...any) *Graph {
 func (g *Graph) Len() int { return len(g.tasks) }
 
 // Calls are the calls of the graph's tasks, by task number. They are the graph's
-// own: the caller must not change them.
+// own: the caller must not change them. Tasks whose calls differ only in which
+// arrays of the same type and shape they take have one call, with the arrays of
+// the first of them.
 func (g *Graph) Calls() []*kernels.Call {
 	calls := make([]*kernels.Call, len(g.tasks))
 	for i := range g.tasks {
@@ -99,6 +110,9 @@ func (g *Graph) Add(k *kernels.Kernel, args ...any) Task {
 
 // AddRange is Add with an explicit ND-range.
 func (g *Graph) AddRange(k *kernels.Kernel, r devices.NDRange, args ...any) Task {
+	if t, ok := g.addAlike(k, &r, args); ok {
+		return t
+	}
 	all := make([]kernels.Given, len(args))
 	buffers := map[*kernels.Array]*Buffer{}
 	for i, v := range args {
@@ -115,7 +129,11 @@ func (g *Graph) AddRange(k *kernels.Kernel, r devices.NDRange, args ...any) Task
 	if err != nil {
 		return g.fault(err)
 	}
-	return g.AddCall(c, func(a *kernels.Array) *Buffer { return buffers[a] })
+	t := g.AddCall(c, func(a *kernels.Array) *Buffer { return buffers[a] })
+	if t.id >= 0 && k.Compose == nil {
+		g.forms.keep(k, &r, args, g.tasks[t.id].call)
+	}
+	return t
 }
 
 // AddCall adds a call that kernels.Bind made; of finds the buffer of each of
@@ -124,8 +142,7 @@ func (g *Graph) AddCall(c *kernels.Call, of func(*kernels.Array) *Buffer) Task {
 	if c.Kernel.Compose != nil {
 		return g.addComposed(c, of)
 	}
-	t := task{name: g.uniqueName(c.Kernel.Name), call: c, buffers: make([]*Buffer, len(c.Args))}
-	id := len(g.tasks)
+	buffers := g.slotsFor(len(c.Args))
 	for i, a := range c.Args {
 		if a.Array == nil {
 			continue
@@ -137,51 +154,97 @@ func (g *Graph) AddCall(c *kernels.Call, of func(*kernels.Array) *Buffer) Task {
 		if b.err != nil {
 			return g.fault(b.err)
 		}
-		t.buffers[i] = b
+		buffers[i] = b
 	}
+	return g.add(c, buffers)
+}
+
+// slotsFor is room for the buffers of a task.
+func (g *Graph) slotsFor(n int) []*Buffer {
+	if len(g.slots) < n {
+		g.slots = make([]*Buffer, max(n, min(block, 16+len(g.tasks))))
+	}
+	s := g.slots[:n:n]
+	g.slots = g.slots[n:]
+	return s
+}
+
+// add adds a task with the given buffers by argument, nil for other arguments.
+func (g *Graph) add(c *kernels.Call, buffers []*Buffer) Task {
+	id := int32(len(g.tasks))
+	g.before = g.before[:0]
+	var some [8]*bufferUse
+	uses := some[:0]
 	// All reads come before all writes: a kernel that takes one buffer as two
 	// arguments does not wait for itself.
-	for i, b := range t.buffers {
-		if b != nil && c.Args[i].Mode.Reads() {
-			u := g.useOf(b)
-			if u.writer >= 0 {
-				t.after = append(t.after, u.writer)
-			}
-		}
-	}
-	for i, b := range t.buffers {
-		if b != nil && c.Args[i].Mode.Writes() {
-			u := g.useOf(b)
-			t.after = append(t.after, u.readers...)
-			if u.writer >= 0 {
-				t.after = append(t.after, u.writer)
-			}
-		}
-	}
-	for i, b := range t.buffers {
+	for i, b := range buffers {
 		if b == nil {
 			continue
 		}
 		u := g.useOf(b)
-		if c.Args[i].Mode.Writes() {
+		uses = append(uses, u)
+		g.args = append(g.args, u.index)
+		if c.Args[i].Mode.Reads() && u.writer >= 0 {
+			g.before = append(g.before, u.writer)
+		}
+	}
+	n := 0
+	for i, b := range buffers {
+		if b == nil {
+			continue
+		}
+		if u := uses[n]; c.Args[i].Mode.Writes() {
+			g.before = append(g.before, u.readers...)
+			if u.writer >= 0 {
+				g.before = append(g.before, u.writer)
+			}
+		}
+		n++
+	}
+	n = 0
+	for i, b := range buffers {
+		if b == nil {
+			continue
+		}
+		if u := uses[n]; c.Args[i].Mode.Writes() {
 			u.writer, u.readers = id, u.readers[:0]
 		} else if u.writer != id {
 			u.readers = append(u.readers, id)
 		}
+		n++
 	}
-	slices.Sort(t.after)
-	t.after = slices.Compact(t.after)
-	g.names[t.name] = id
-	g.tasks = append(g.tasks, t)
-	return Task{g, id, id}
+	g.tasks = append(g.tasks, task{call: c, buffers: buffers, after: g.predecessors()})
+	return Task{g, int(id), int(id)}
+}
+
+// predecessors is g.before in ascending order without duplicates, to be kept.
+func (g *Graph) predecessors() []int32 {
+	if len(g.before) == 0 {
+		return nil
+	}
+	slices.Sort(g.before)
+	list := slices.Compact(g.before)
+	if len(g.edges) < len(list) {
+		g.edges = make([]int32, max(len(list), min(block, 16+len(g.tasks))))
+	}
+	after := g.edges[:len(list):len(list)]
+	g.edges = g.edges[len(list):]
+	copy(after, list)
+	return after
 }
 
 func (g *Graph) useOf(b *Buffer) *bufferUse {
+	recent := &g.recent[b.number%len(g.recent)]
+	if u := *recent; u != nil && u.buf == b {
+		return u
+	}
 	u := g.use[b]
 	if u == nil {
-		u = &bufferUse{writer: -1}
+		u = &bufferUse{buf: b, index: int32(len(g.order)), writer: -1}
 		g.use[b] = u
+		g.order = append(g.order, u)
 	}
+	*recent = u
 	return u
 }
 
@@ -243,43 +306,29 @@ func (g *Graph) addComposed(c *kernels.Call, of func(*kernels.Array) *Buffer) Ta
 	return last
 }
 
-// uniqueName is base, or base#2, base#3, … for the second task of that name.
-func (g *Graph) uniqueName(base string) string {
-	name := base
-	for {
-		if _, taken := g.names[name]; !taken {
-			return name
-		}
-		g.numbers[base]++
-		name = base + "#" + strconv.Itoa(g.numbers[base]+1)
-	}
-}
-
 func (g *Graph) fault(err error) Task {
 	g.faults = append(g.faults, err)
 	return Task{g, -1, -1}
 }
 
-// order is a topological order of the tasks, ties by task number (Kahn's
+// sorted is a topological order of the tasks, ties by task number (Kahn's
 // algorithm), or a *CycleError.
-func (g *Graph) order() ([]int, error) {
+func (g *Graph) sorted() ([]int, error) {
 	n := len(g.tasks)
-	waits := make([]int, n)
-	next := make([][]int32, n)
-	forward := true
-	for i := range g.tasks {
-		for _, a := range g.tasks[i].after {
-			next[a] = append(next[a], int32(i))
-			forward = forward && a < i
-		}
-		waits[i] = len(g.tasks[i].after)
-	}
 	order := make([]int, 0, n)
-	if forward { // the order of Add is one already
+	if g.forward() { // the order of Add is one already
 		for i := range n {
 			order = append(order, i)
 		}
 		return order, nil
+	}
+	waits := make([]int, n)
+	next := make([][]int32, n)
+	for i := range g.tasks {
+		for _, a := range g.tasks[i].after {
+			next[a] = append(next[a], int32(i))
+		}
+		waits[i] = len(g.tasks[i].after)
 	}
 	ready := &taskHeap{}
 	for i, w := range waits {
@@ -302,6 +351,16 @@ func (g *Graph) order() ([]int, error) {
 	return nil, &CycleError{g.ring(waits)}
 }
 
+// forward reports whether every task comes after those it waits for.
+func (g *Graph) forward() bool {
+	for i := range g.tasks {
+		if after := g.tasks[i].after; len(after) > 0 && after[len(after)-1] >= int32(i) {
+			return false
+		}
+	}
+	return true
+}
+
 // ring follows predecessors that are still waited for until a task repeats.
 func (g *Graph) ring(waits []int) []string {
 	at := slices.IndexFunc(waits, func(w int) bool { return w > 0 })
@@ -316,7 +375,7 @@ func (g *Graph) ring(waits []int) []string {
 		path = append(path, at)
 		for _, a := range g.tasks[at].after {
 			if waits[a] > 0 {
-				at = a
+				at = int(a)
 				break
 			}
 		}
@@ -324,7 +383,7 @@ func (g *Graph) ring(waits []int) []string {
 	slices.Reverse(path) // in the order of execution
 	names := make([]string, len(path))
 	for i, id := range path {
-		names[i] = g.tasks[id].name
+		names[i] = g.nameOf(id)
 	}
 	return names
 }

@@ -54,12 +54,12 @@ func (r *Run) lowerTask(t int) {
 			o.fault = err
 		}
 		// Data dependencies come from the trackers, these by request.
-		for _, before := range task.asked {
+		for _, before := range task.wish().asked {
 			for _, p := range r.last[before] {
 				o.waitFor(p, true)
 			}
 		}
-		if task.awaited {
+		if task.wish().awaited {
 			if n == 0 {
 				r.last[t] = nil
 			}

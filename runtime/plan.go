@@ -63,7 +63,7 @@ func (s *Session) Plan(ctx context.Context, g *Graph) (*Plan, error) {
 	if err := s.owns(g); err != nil {
 		return nil, err
 	}
-	order, err := g.order()
+	order, err := g.sorted()
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func (p *Plan) compile(ctx context.Context) error {
 		for _, sh := range p.placed[i].shares {
 			n := need{sh.agent, sh.variant}
 			if _, seen := firstTask[n]; !seen {
-				firstTask[n] = p.graph.tasks[i].name
+				firstTask[n] = p.graph.nameOf(i)
 				order = append(order, n)
 			}
 		}
@@ -215,7 +215,7 @@ func (p *Plan) Tasks() []TaskInfo {
 	all := make([]TaskInfo, len(p.graph.tasks))
 	for i := range all {
 		t := &p.graph.tasks[i]
-		all[i] = TaskInfo{i, t.name, t.call.Kernel.Name, t.after}
+		all[i] = TaskInfo{i, p.graph.nameOf(i), t.call.Kernel.Name, t.waitsFor()}
 	}
 	return all
 }

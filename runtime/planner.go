@@ -85,7 +85,7 @@ func (pl *planner) build() error {
 	var faults []error
 	for i := range g.tasks {
 		t := &g.tasks[i]
-		pt := partitioner.Task{Name: t.name, After: t.after, Cost: make([]partitioner.Estimate, len(s.agents))}
+		pt := partitioner.Task{Name: g.nameOf(i), After: t.waitsFor(), Cost: make([]partitioner.Estimate, len(s.agents))}
 		if pl.isFixed(i) {
 			pl.fix(i, &pt)
 		} else if err := pl.candidates(i, &pt, faces); err != nil {
@@ -135,12 +135,12 @@ func (pl *planner) build() error {
 func (pl *planner) candidates(i int, pt *partitioner.Task, faces map[string]int) error {
 	s, t := pl.session, &pl.graph.tasks[i]
 	pl.variants[i] = make([]*kernels.Variant, len(s.agents))
-	allowed, err := pl.selected(t.selector)
+	allowed, err := pl.selected(t.wish().selector)
 	if err != nil {
-		return &TaskError{Task: t.name, Attempt: 1, Err: err}
+		return &TaskError{Task: pl.graph.nameOf(i), Attempt: 1, Err: err}
 	}
 	work := size(t.call, t.call.Range.Items())
-	pe := &PlanError{Task: t.name}
+	pe := &PlanError{Task: pl.graph.nameOf(i)}
 	for j, a := range s.agents {
 		v, why := candidate(t, a, allowed)
 		if why != "" {
@@ -209,7 +209,7 @@ type estimateKey struct {
 // allowed are the ids it may run on; nil: all.
 func candidate(t *task, a *agent, allowed map[string]bool) (*kernels.Variant, string) {
 	if allowed != nil && !allowed[a.info.ID] {
-		return nil, fmt.Sprintf("%s is not among the devices asked for (%s)", a.info.ID, t.selector)
+		return nil, fmt.Sprintf("%s is not among the devices asked for (%s)", a.info.ID, t.wish().selector)
 	}
 	if a.lost.Load() {
 		return nil, fmt.Sprintf("%s is out of use: the device was lost", a.info.ID)
@@ -293,12 +293,12 @@ func (pl *planner) splitRule(i int, pt *partitioner.Task) error {
 		}
 	}
 	parts := 0
-	for _, f := range t.split.Shares {
+	for _, f := range t.wish().split.Shares {
 		if f > 0 {
 			parts++
 		}
 	}
-	if t.split.Never || t.times() > 1 || t.call.Range.Items() <= 1 {
+	if t.wish().split.Never || t.times() > 1 || t.call.Range.Items() <= 1 {
 		return nil
 	}
 	if parts == 1 { // all of it for one device
@@ -307,7 +307,7 @@ func (pl *planner) splitRule(i int, pt *partitioner.Task) error {
 			if v == nil {
 				continue
 			}
-			if next < len(t.split.Shares) && t.split.Shares[next] > 0 {
+			if next < len(t.wish().split.Shares) && t.wish().split.Shares[next] > 0 {
 				pt.Devices = []int{j}
 			}
 			next++
@@ -321,7 +321,7 @@ func (pl *planner) splitRule(i int, pt *partitioner.Task) error {
 	if err != nil {
 		// With one device to run it there is nothing to divide.
 		if parts > 1 && capable > 1 {
-			return &TaskError{Task: t.name, Attempt: 1, Err: fmt.Errorf("%w: %w", err, devices.ErrInvalid)}
+			return &TaskError{Task: pl.graph.nameOf(i), Attempt: 1, Err: fmt.Errorf("%w: %w", err, devices.ErrInvalid)}
 		}
 		place.reason = err.Error()
 		return nil
@@ -343,14 +343,14 @@ func (pl *planner) splitRule(i int, pt *partitioner.Task) error {
 		next := 0
 		var lastOne int
 		for j, v := range pl.variants[i] {
-			if v != nil && next < len(t.split.Shares) {
-				pt.Split.Shares[j] = t.split.Shares[next]
+			if v != nil && next < len(t.wish().split.Shares) {
+				pt.Split.Shares[j] = t.wish().split.Shares[next]
 				next, lastOne = next+1, j
 			}
 		}
-		for ; next < len(t.split.Shares); next++ { // fewer devices than shares
-			pt.Split.Shares[lastOne] += t.split.Shares[next]
-			place.reason = fmt.Sprintf("%d shares asked for, %d devices can run it: the last takes what is left", len(t.split.Shares), capable)
+		for ; next < len(t.wish().split.Shares); next++ { // fewer devices than shares
+			pt.Split.Shares[lastOne] += t.wish().split.Shares[next]
+			place.reason = fmt.Sprintf("%d shares asked for, %d devices can run it: the last takes what is left", len(t.wish().split.Shares), capable)
 		}
 	}
 	return nil

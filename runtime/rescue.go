@@ -231,7 +231,7 @@ func (j *rescue) recompute(o *op) error {
 	task := &o.run.graph.tasks[o.task]
 	a, v, err := j.s.standIn(task)
 	if err != nil {
-		return fmt.Errorf("task %q has to be computed again: %w", task.name, err)
+		return fmt.Errorf("task %q has to be computed again: %w", o.run.graph.nameOf(o.task), err)
 	}
 	l := devices.Launch{Range: o.launch.Range, Args: make([]devices.Arg, len(o.launch.Args))}
 	copy(l.Args, o.launch.Args)
@@ -286,7 +286,7 @@ func (j *rescue) recompute(o *op) error {
 			}
 		}
 	}
-	j.s.faulted(o, a, devices.ErrDeviceLost, fmt.Sprintf("computed task %q again", task.name))
+	j.s.faulted(o, a, devices.ErrDeviceLost, fmt.Sprintf("computed task %q again", o.run.graph.nameOf(o.task)))
 	return nil
 }
 

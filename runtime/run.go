@@ -153,7 +153,7 @@ func (r *Run) announce() {
 		e := RunStarted{Run: r.id, Name: r.graph.name, Devices: r.session.Devices(), At: r.started}
 		for i := range r.graph.tasks {
 			t := &r.graph.tasks[i]
-			e.Tasks = append(e.Tasks, TaskInfo{i, t.name, t.call.Kernel.Name, t.after})
+			e.Tasks = append(e.Tasks, TaskInfo{i, r.graph.nameOf(i), t.call.Kernel.Name, t.waitsFor()})
 		}
 		ob.RunStarted(e)
 	}
@@ -176,7 +176,7 @@ func (r *Run) execute(before []*Run) {
 	// bit by bit the copies would come too late to hide behind later tasks.
 	home := map[int][]*Buffer{}
 	for _, b := range r.graph.home {
-		last := r.graph.use[b].writer // -1: none
+		last := int(r.graph.use[b].writer) // -1: none
 		home[last] = append(home[last], b)
 	}
 	order := r.current.order
@@ -338,7 +338,7 @@ func (r *Run) ended(o *op, a *agent, err error) error {
 	case o.kind == opLaunch:
 		r.mu.Lock()
 		if r.barred == nil {
-			r.barred = &TaskError{Task: r.graph.tasks[o.task].name, Attempt: 1, Err: err}
+			r.barred = &TaskError{Task: r.graph.nameOf(o.task), Attempt: 1, Err: err}
 		}
 		r.mu.Unlock()
 	}
@@ -355,7 +355,7 @@ func (r *Run) ended(o *op, a *agent, err error) error {
 func (r *Run) fail(o *op, device string, err error) error {
 	te := &TaskError{Task: "bringing results to the host", Device: device, Attempt: o.attempt + 1, Err: err}
 	if o.task >= 0 {
-		te.Task = r.graph.tasks[o.task].name
+		te.Task = r.graph.nameOf(o.task)
 	}
 	r.mu.Lock()
 	first := !r.failed[o.task]

@@ -58,13 +58,14 @@ type Session struct {
 
 	making sync.Mutex // held by the one that waits for room on a device; taken before mu
 
-	mu      sync.Mutex // orders lowering: trackers, replicas, runs
-	buffers map[*Buffer]struct{}
-	active  []*Run            // not lowered to the end, in order of submission
-	runs    map[*Run]struct{} // not over
-	stuck   map[*Run]struct{} // given up, but something of them is still on a device
-	unnamed int
-	closed  bool
+	mu       sync.Mutex // orders lowering: trackers, replicas, runs
+	buffers  map[*Buffer]struct{}
+	active   []*Run            // not lowered to the end, in order of submission
+	runs     map[*Run]struct{} // not over
+	stuck    map[*Run]struct{} // given up, but something of them is still on a device
+	unnamed  int
+	numbered int
+	closed   bool
 
 	recovery recovery
 	lastRun  atomic.Int64

@@ -66,7 +66,7 @@ func (s *Session) report(o *op, a *agent, err error, t devices.Times, queue stri
 			} else if o.agent != a {
 				planned = o.agent.info.ID
 			}
-			f(LaunchEvent{Run: run, Op: o.id, After: o.after, Task: o.task, Name: task.name, Kernel: task.call.Kernel.Name,
+			f(LaunchEvent{Run: run, Op: o.id, After: o.after, Task: o.task, Name: o.run.graph.nameOf(o.task), Kernel: task.call.Kernel.Name,
 				Part: int(o.part), Parts: int(o.parts), Device: a.info.ID, Planned: planned, Queue: queue, Range: o.launch.Range,
 				ZeroCopy: o.zero, Times: t, Err: err})
 		}

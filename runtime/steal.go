@@ -81,7 +81,7 @@ func (a *agent) couldRun(o *op) (*kernels.Variant, devices.Kernel) {
 	from := o.agent
 	o.mu.Unlock()
 	task := &o.run.graph.tasks[o.task]
-	if blocked || task.selector != "" {
+	if blocked || task.wish().selector != "" {
 		return nil, nil
 	}
 	for _, b := range task.buffers {

@@ -23,6 +23,13 @@ func (t Task) task() *task {
 	return &t.g.tasks[t.id]
 }
 
+func (t Task) name() string {
+	if t.id < 0 {
+		return ""
+	}
+	return t.g.nameOf(t.id)
+}
+
 // each calls f with every task of the handle.
 func (t Task) each(f func(id int, n *task)) {
 	if t.id < 0 {
@@ -46,12 +53,11 @@ func (t Task) Named(name string) Task {
 	if t.id < 0 {
 		return t
 	}
-	if other, taken := t.g.names[name]; taken && other != t.id {
+	w := t.task().ask()
+	if !t.g.names.give(name, w.name, t.id) {
 		return t.g.fault(fmt.Errorf("two tasks are named %q", name))
 	}
-	delete(t.g.names, t.task().name)
-	t.g.names[name] = t.id
-	t.task().name = name
+	w.name = name
 	return t
 }
 
@@ -60,19 +66,20 @@ func (t Task) Named(name string) Task {
 func (t Task) After(others ...Task) Task {
 	for _, o := range others {
 		if o.g != t.g {
-			t.g.fault(fmt.Errorf("task %q: After takes tasks of the same graph", t.task().name))
+			t.g.fault(fmt.Errorf("task %q: After takes tasks of the same graph", t.name()))
 			continue
 		}
 		if o.id < 0 {
 			continue
 		}
 		o.each(func(id int, other *task) {
-			other.awaited = true
+			other.ask().awaited = true
 			t.each(func(_ int, n *task) {
-				if i, found := slices.BinarySearch(n.after, id); !found {
-					n.after = slices.Insert(n.after, i, id)
+				if i, found := slices.BinarySearch(n.after, int32(id)); !found {
+					n.after = slices.Insert(n.after, i, int32(id))
 				}
-				n.asked = append(n.asked, id)
+				w := n.ask()
+				w.asked = append(w.asked, id)
 			})
 		})
 	}
@@ -81,7 +88,7 @@ func (t Task) After(others ...Task) Task {
 
 // On restricts the task to devices that the selector matches ("kind=gpu").
 func (t Task) On(selector string) Task {
-	t.each(func(_ int, n *task) { n.selector = selector })
+	t.each(func(_ int, n *task) { n.ask().selector = selector })
 	return t
 }
 
@@ -89,48 +96,80 @@ func (t Task) On(selector string) Task {
 // probe order. Where the split cannot be proved to give the bits of a single
 // device, Submit refuses it with the reason.
 func (t Task) Split(shares ...float64) Task {
-	t.each(func(_ int, n *task) { n.split = SplitRule{Shares: shares} })
+	t.each(func(_ int, n *task) { n.ask().split = SplitRule{Shares: shares} })
 	return t
 }
 
 // NoSplit keeps the task on one device.
 func (t Task) NoSplit() Task {
-	t.each(func(_ int, n *task) { n.split = SplitRule{Never: true} })
+	t.each(func(_ int, n *task) { n.ask().split = SplitRule{Never: true} })
 	return t
 }
 
 // Repeat runs the task n times, one after the other.
 func (t Task) Repeat(n int) Task {
 	if n < 1 {
-		return t.g.fault(fmt.Errorf("task %q: repeat %d, want at least 1", t.task().name, n))
+		return t.g.fault(fmt.Errorf("task %q: repeat %d, want at least 1", t.name(), n))
 	}
 	if t.first != t.id {
-		return t.g.fault(fmt.Errorf("task %q: a kernel of several steps cannot be repeated; add it %d times", t.task().name, n))
+		return t.g.fault(fmt.Errorf("task %q: a kernel of several steps cannot be repeated; add it %d times", t.name(), n))
 	}
-	t.task().repeat = n
+	t.task().ask().repeat = n
 	return t
 }
 
-func (t *task) times() int { return max(t.repeat, 1) }
+func (t *task) times() int { return max(t.wish().repeat, 1) }
 
 // Timeout bounds how long one launch of the task may run on a device.
 func (t Task) Timeout(d time.Duration) Task {
-	t.each(func(_ int, n *task) { n.timeout = d })
+	t.each(func(_ int, n *task) { n.ask().timeout = d })
 	return t
 }
 
 // task is a node of the graph.
 type task struct {
-	name     string
-	call     *kernels.Call
-	buffers  []*Buffer // by parameter; nil where the argument is no buffer
-	after    []int     // predecessors through data or by request, ascending, no duplicates
-	asked    []int     // those by request
-	awaited  bool      // another task waits for it by request
-	repeat   int       // how many times it runs; 0 is once
-	selector string    // devices allowed; empty: all
+	call    *kernels.Call // shared with tasks that are alike, see forms
+	buffers []*Buffer     // by parameter; nil where the argument is no buffer
+	after   []int32       // predecessors through data or by request, ascending, no duplicates
+	asked   *wishes       // nil: nothing special, as for nearly all
+}
+
+// wishes are what a caller may ask of a task.
+type wishes struct {
+	name     string // empty: one made of the kernel's
+	asked    []int  // predecessors by request
+	awaited  bool   // another task waits for it by request
+	repeat   int    // how many times it runs; 0 is once
+	selector string // devices allowed; empty: all
 	split    SplitRule
-	timeout  time.Duration
+	timeout  time.Duration // of a launch; 0: none
+}
+
+// wish is what was asked of the task, for reading.
+func (t *task) wish() *wishes {
+	if t.asked == nil {
+		return &nothingAsked
+	}
+	return t.asked
+}
+
+var nothingAsked wishes // never written to
+
+// ask is what was asked of the task, for changing.
+func (t *task) ask() *wishes {
+	if t.asked == nil {
+		t.asked = &wishes{}
+	}
+	return t.asked
+}
+
+// waitsFor is after for those who count in int.
+func (t *task) waitsFor() []int {
+	list := make([]int, len(t.after))
+	for i, a := range t.after {
+		list[i] = int(a)
+	}
+	return list
 }
 
 // SplitRule says whether a task may be divided over several devices.

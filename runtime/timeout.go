@@ -47,7 +47,7 @@ func (a *agent) deadline() (at time.Duration, first *op) {
 		if o.run == nil || o.task < 0 {
 			continue
 		}
-		limit := o.run.graph.tasks[o.task].timeout
+		limit := o.run.graph.tasks[o.task].wish().timeout
 		if limit <= 0 {
 			continue
 		}
@@ -113,7 +113,7 @@ func (s *Session) strand(o *op, device string, stuck map[*Run]bool) {
 		s.stuck[r] = struct{}{}
 	}
 	s.mu.Unlock()
-	late := &TaskError{Task: task.name, Device: device, Attempt: 1, Err: fmt.Errorf("still running after %v: %w", task.timeout, devices.ErrTimeout)}
+	late := &TaskError{Task: o.run.graph.nameOf(o.task), Device: device, Attempt: 1, Err: fmt.Errorf("still running after %v: %w", task.wish().timeout, devices.ErrTimeout)}
 	for r := range stuck {
 		if r == o.run {
 			r.giveUp(o.task, device, late)

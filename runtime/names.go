@@ -1,0 +1,66 @@
+package tandem
+
+import (
+	"strconv"
+	"sync"
+)
+
+// names are the tasks' names. Most are never asked for, so they are made when
+// the first one is.
+type names struct {
+	given map[string]int // task by the name that it was given
+
+	mu   sync.Mutex // several runs of a graph may report at once
+	made []string   // by task; fewer than there are tasks: to be made again
+}
+
+// give gives a task a name instead of the one it was given before, if any;
+// false: another task has been given it.
+func (n *names) give(name, old string, task int) bool {
+	if other, taken := n.given[name]; taken && other != task {
+		return false
+	}
+	if n.given == nil {
+		n.given = map[string]int{}
+	}
+	delete(n.given, old)
+	n.given[name] = task
+	n.made = nil
+	return true
+}
+
+// nameOf is the name of task i: the one it was given, or the kernel's, with a
+// number from the second of that name on: k, k#2, k#3.
+func (g *Graph) nameOf(i int) string {
+	n := &g.names
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.made) != len(g.tasks) {
+		n.made = g.makeNames()
+	}
+	return n.made[i]
+}
+
+func (g *Graph) makeNames() []string {
+	made := make([]string, len(g.tasks))
+	last := map[string]int{} // number given last, by kernel
+	for i := range g.tasks {
+		t := &g.tasks[i]
+		if name := t.wish().name; name != "" {
+			made[i] = name
+			continue
+		}
+		base := t.call.Kernel.Name
+		for made[i] == "" {
+			last[base]++
+			name := base
+			if last[base] > 1 {
+				name += "#" + strconv.Itoa(last[base])
+			}
+			if _, taken := g.names.given[name]; !taken {
+				made[i] = name
+			}
+		}
+	}
+	return made
+}
