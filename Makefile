@@ -7,7 +7,7 @@ TESTS ?= ./...
 PACKAGES ?= ./devices/... ./transfer/... ./runtime/... ./cmd/...
 COUNT := $(GO) run ./internal/testcount
 
-.PHONY: help test race check fuzz-short fuzz-nightly bench golden install
+.PHONY: help test race check fuzz-short fuzz-nightly bench golden install cuda-double
 
 help:
 	@echo "make test        install what the tests need, run them all, fuzz for a while"
@@ -16,6 +16,7 @@ help:
 	@echo "make fuzz-short  every fuzz target for five seconds, also a part of make test"
 	@echo "make fuzz-nightly every fuzz target for a minute"
 	@echo "make bench       every benchmark"
+	@echo "make cuda-double build the CUDA test double, print the path of its library"
 	@echo "make golden      write the golden files anew"
 
 install:
@@ -39,6 +40,9 @@ fuzz-nightly:
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+cuda-double:
+	@$(GO) run ./devices/cuda/cudatest/build
 
 # Only packages with golden files know the flag.
 golden:
