@@ -105,6 +105,8 @@ func (l *Link) UnmarshalJSON(b []byte) error {
 type Calibration struct {
 	Upload        Link      `json:"h2d"` // pageable host memory to device
 	Download      Link      `json:"d2h"`
+	PinnedUp      Link      `json:"h2d_pinned,omitzero"` // the same from and to pinned memory, where the device has some
+	PinnedDown    Link      `json:"d2h_pinned,omitzero"`
 	ZeroCopy      bool      `json:"zero_copy"` // imported host pages were used: links are free
 	LaunchLatency float64   `json:"launch_latency_s"`
 	PeakFlops     float64   `json:"peak_flops"`         // float32, multiply and add counted apart

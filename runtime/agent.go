@@ -34,6 +34,7 @@ type agent struct {
 	mu    sync.Mutex
 	ready []*op // issuable, in order
 	done  []*op // whose Complete has been called
+	moved []*op // staged copies that are over
 	look  []*op // that another device now waits for
 	held  []*op // issuable, but every queue they fit has enough
 	again bool  // an op has ended that held ones may wait for
@@ -41,18 +42,21 @@ type agent struct {
 	awake bool          // counted in by the session's clock
 	wake  chan struct{} // holds a token while there is something to do
 
+	stager           *transfer.Stager // nil: the device copies by itself
 	compute          []*agentQueue
 	upload, download *agentQueue
 	exited           chan struct{}
 	counters         counters
 	launches         atomic.Int64 // issued and not retired
 	lost             atomic.Bool  // the device is gone
+	told             atomic.Bool  // that there is no pinned memory
 	hung             atomic.Bool  // a launch exceeded its time limit: the device is not used again
 
 	// Used by the agent's goroutine only.
-	wait  []devices.Event
-	ended bool // an op has ended while others were looked at, which held ones may wait for
-	timer *time.Timer
+	wait   []devices.Event
+	aboard map[*op]struct{} // staged copies that are not over
+	ended  bool             // an op has ended while others were looked at, which held ones may wait for
+	timer  *time.Timer
 }
 
 // newAgent opens the device's queues and starts the goroutine.
@@ -81,6 +85,9 @@ func newAgent(s *Session, index int, d devices.Device, limit int64) (*agent, err
 	}
 	if err == nil {
 		a.download, err = open(devices.Download, 0)
+	}
+	if err == nil {
+		err = a.openStager()
 	}
 	if err != nil {
 		return nil, errors.Join(err, a.closeQueues())
@@ -165,14 +172,14 @@ func take(to []*op, from *[]*op) []*op {
 // loop is the agent's goroutine.
 func (a *agent) loop() {
 	defer close(a.exited)
-	var ready, done, look []*op
+	var ready, done, moved, look []*op
 	for {
 		a.mu.Lock()
-		idle := len(a.ready)+len(a.done)+len(a.look) == 0 && !a.again
+		idle := len(a.ready)+len(a.done)+len(a.moved)+len(a.look) == 0 && !a.again
 		if !idle {
 			ready = take(ready, &a.held)
 		}
-		ready, done, look = take(ready, &a.ready), take(done, &a.done), take(look, &a.look)
+		ready, done, moved, look = take(ready, &a.ready), take(done, &a.done), take(moved, &a.moved), take(look, &a.look)
 		stop := a.stop
 		a.again = false
 		if idle && a.awake {
@@ -190,8 +197,11 @@ func (a *agent) loop() {
 		if len(done) > 0 {
 			a.retire()
 		}
-		kept := ready[:0]
 		a.ended = false
+		for _, o := range moved {
+			a.landed(o)
+		}
+		kept := ready[:0]
 		for _, o := range ready {
 			if !a.issue(o) {
 				kept = append(kept, o)
@@ -212,8 +222,9 @@ func (a *agent) loop() {
 		a.flush()
 		clear(ready)
 		clear(done)
+		clear(moved)
 		clear(look)
-		ready, done, look = ready[:0], done[:0], look[:0]
+		ready, done, moved, look = ready[:0], done[:0], moved[:0], look[:0]
 	}
 }
 
@@ -257,6 +268,10 @@ func (a *agent) issue(o *op) bool {
 	}
 	if poison != nil {
 		return a.pass(o, poison)
+	}
+	if o.hosted {
+		a.stage(o)
+		return true
 	}
 	q := a.pick(o, last)
 	if q == nil {
@@ -340,7 +355,7 @@ func (a *agent) close() error {
 	a.mu.Unlock()
 	a.rouse()
 	<-a.exited
-	err := errors.Join(a.closeQueues(), a.device.Close())
+	err := errors.Join(a.closeStager(), a.closeQueues(), a.device.Close())
 	if a.lost.Load() { // known already, and nothing can be done about it
 		return nil
 	}

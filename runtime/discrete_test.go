@@ -12,6 +12,7 @@ import (
 
 	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/devices/cpu"
+	"github.com/tandemrun/tandem/devices/hostmem"
 	"github.com/tandemrun/tandem/kernels"
 	tandem "github.com/tandemrun/tandem/runtime"
 )
@@ -20,7 +21,8 @@ import (
 // have memory of their own, so that every byte has to be copied.
 type discrete struct {
 	cpu.Driver
-	n int
+	n      int
+	pinned int64 // how much host memory can be pinned for each; 0: none
 }
 
 type discreteDevice struct {
@@ -55,7 +57,48 @@ func (d discrete) Open(ctx context.Context, ordinal int) (devices.Device, error)
 	if err != nil {
 		return nil, err
 	}
-	return discreteDevice{dev, d.info(dev.Info(), ordinal)}, nil
+	own := discreteDevice{dev, d.info(dev.Info(), ordinal)}
+	if d.pinned > 0 {
+		return &pinningDevice{discreteDevice: own, left: d.pinned}, nil
+	}
+	return own, nil
+}
+
+// pinningDevice can pin some host memory.
+type pinningDevice struct {
+	discreteDevice
+	mu   sync.Mutex
+	left int64
+}
+
+func (d *pinningDevice) AllocPinned(size int64) (devices.Pinned, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if size > d.left {
+		return nil, fmt.Errorf("%s: AllocPinned(%d bytes): %d are left: %w", d.info.ID, size, d.left, devices.ErrOutOfMemory)
+	}
+	mem, err := hostmem.Alloc(size)
+	if err != nil {
+		return nil, err
+	}
+	d.left -= size
+	return &pinnedMemory{d, mem}, nil
+}
+
+type pinnedMemory struct {
+	d   *pinningDevice
+	mem []byte
+}
+
+func (p *pinnedMemory) Bytes() []byte { return p.mem }
+
+func (p *pinnedMemory) Free() error {
+	p.d.mu.Lock()
+	defer p.d.mu.Unlock()
+	p.d.left += int64(len(p.mem))
+	err := hostmem.Free(p.mem)
+	p.mem = nil
+	return err
 }
 
 func threeDevices(limit int64) tandem.Config {

@@ -112,21 +112,23 @@ func TestFaultRandom(t *testing.T) {
 	for n := range graphs {
 		rng := rand.New(rand.NewPCG(seed, uint64(n)))
 		plan := fault.Plan{Seed: seed}
+		pinned := int64(n%2) << 20
+		opened := 4 + 2*(n%2) // calls until the session is open
 		switch rng.IntN(4) {
 		case 0:
-			plan.LostAt = 4 + rng.IntN(60)
+			plan.LostAt = opened + rng.IntN(60)
 		case 1:
 			plan.Rules = []fault.Rule{{Op: fault.Launch, Nth: 1 + rng.IntN(20), Later: rng.IntN(2) == 0, Err: devices.ErrDeviceLost}}
 		case 2:
 			plan.Rules = []fault.Rule{{Op: fault.Copy, Nth: 1 + rng.IntN(20), Later: rng.IntN(2) == 0, Err: devices.ErrDeviceLost}}
 		case 3:
-			plan.Rules = []fault.Rule{{Nth: 4 + rng.IntN(40), Later: rng.IntN(2) == 0, Err: []error{devices.ErrOutOfMemory, devices.ErrInvalid}[rng.IntN(2)]}}
+			plan.Rules = []fault.Rule{{Nth: opened + rng.IntN(40), Later: rng.IntN(2) == 0, Err: []error{devices.ErrOutOfMemory, devices.ErrInvalid}[rng.IntN(2)]}}
 		}
 		var struck atomic.Bool
 		plan.Report = func(fault.Injection) { struck.Store(true) }
 		s, err := tandem.Open(t.Context(), tandem.Config{
 			Drivers: []devices.Driver{cpu.Driver{Workers: 1},
-				faulty{discrete{Driver: cpu.Driver{Workers: 1}, n: 2}, map[int]fault.Plan{rng.IntN(2): plan}}},
+				faulty{discrete{Driver: cpu.Driver{Workers: 1}, n: 2, pinned: pinned}, map[int]fault.Plan{rng.IntN(2): plan}}},
 		})
 		if err != nil {
 			if !typed(err) {

@@ -259,6 +259,7 @@ func (s *Session) lowerMove(b *Buffer, m transfer.Move, after []*op, src []part,
 		c.queue, c.copy.Kind, c.copy.Dst, c.copy.DstOffset = devices.Upload, devices.DeviceToDevice, rep.Buffer, m.Lo
 		c.copy.Src, c.copy.SrcOffset = b.replicas[m.From-1].Buffer, m.Lo
 	}
+	c.hosted = c.agent.stages(&c.copy)
 	for _, p := range after {
 		c.waitFor(p, true)
 	}

@@ -40,6 +40,9 @@ func (p *predictor) calibration(d *devices.Info) *devices.Calibration {
 // besides its run.
 func (p *predictor) links(d *devices.Info) (up, down devices.Link, launch time.Duration) {
 	if c := p.calibration(d); c != nil {
+		if c.PinnedUp.Bandwidth > 0 && c.PinnedDown.Bandwidth > 0 { // copies are staged
+			return c.PinnedUp, c.PinnedDown, time.Duration(c.LaunchLatency * float64(time.Second))
+		}
 		return c.Upload, c.Download, time.Duration(c.LaunchLatency * float64(time.Second))
 	}
 	return guessedLink, guessedLink, guessedLaunch

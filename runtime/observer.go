@@ -78,6 +78,7 @@ type CopyEvent struct {
 	Offset   int64  // bytes
 	Bytes    int64
 	From, To string // "host" or a device id
+	Staged   int64  // of those bytes, what passed through pinned memory
 	ZeroCopy bool   // nothing moved: the host's pages changed hands
 	Device   string // whose queue did it
 	Queue    string // "upload#0"
@@ -118,6 +119,7 @@ type FaultEvent struct {
 	Device string
 	Err    error
 	Action string // what the session did about it, in words
+	Fatal  bool   // the task fails, and with it the run
 	At     time.Duration
 }
 

@@ -70,6 +70,8 @@ type op struct {
 
 	reads  []access // with Session.lineage: which contents it reads and makes
 	writes []access
+	hosted bool // a staged copy: the host joins it with what is before and behind it on its device
+	staged transfer.Staged
 	final  bool // nothing is ever recomputed through it: its reads are of no use once it is over
 
 	event    devices.Event // while issued; the agent's, like the two below
@@ -118,7 +120,7 @@ func (o *op) waitFor(p *op, flow bool) {
 			o.addPoison(p.err)
 		}
 		return
-	case p.issued && p.agent == o.agent && o.agent != nil:
+	case p.issued && p.agent == o.agent && o.agent != nil && !o.hosted:
 		o.mu.Lock()
 		o.native = append(o.native, edge{p, flow})
 		o.mu.Unlock()
@@ -178,7 +180,7 @@ func (o *op) markIssued() (cross bool) {
 	keep := succs[:0]
 	var follow []*op
 	for _, s := range succs {
-		if s.op.agent == o.agent {
+		if s.op.agent == o.agent && !s.op.hosted {
 			s.op.mu.Lock()
 			s.op.native = append(s.op.native, edge{o, s.flow})
 			s.op.mu.Unlock()

@@ -365,7 +365,7 @@ func (r *Run) fail(o *op, device string, err error) error {
 	}
 	r.mu.Unlock()
 	if f := r.session.observer.Faulted; f != nil && first {
-		f(FaultEvent{r.id, o.task, device, err, "failed the task and what depends on it", r.session.clock.now()})
+		f(FaultEvent{r.id, o.task, device, err, "failed the task and what depends on it", true, r.session.clock.now()})
 	}
 	return te
 }

@@ -18,12 +18,13 @@ type DeviceStats struct {
 	BytesH2D      int64         `json:"bytes_h2d"`
 	BytesD2H      int64         `json:"bytes_d2h"`
 	BytesD2D      int64         `json:"bytes_d2d"`
+	BytesStaged   int64         `json:"bytes_staged"`    // of those h2d and d2h, what passed through pinned memory
 	BytesZeroCopy int64         `json:"bytes_zero_copy"` // touched on the host's own pages instead of copied
 }
 
 // counters are the live numbers of one agent.
 type counters struct {
-	launches, tasks, items, busy, h2d, d2h, d2d, zero atomic.Int64
+	launches, tasks, items, busy, h2d, d2h, d2d, staged, zero atomic.Int64
 }
 
 // Stats is what each device has done, in probe order.
@@ -33,7 +34,7 @@ func (s *Session) Stats() []DeviceStats {
 		c := &a.counters
 		busy := time.Duration(c.busy.Load())
 		all[i] = DeviceStats{ID: a.info.ID, Backend: a.info.Backend, Tasks: c.tasks.Load(), WorkItems: c.items.Load(),
-			Busy: busy, BusyS: busy.Seconds(), BytesH2D: c.h2d.Load(), BytesD2H: c.d2h.Load(), BytesD2D: c.d2d.Load(), BytesZeroCopy: c.zero.Load()}
+			Busy: busy, BusyS: busy.Seconds(), BytesH2D: c.h2d.Load(), BytesD2H: c.d2h.Load(), BytesD2D: c.d2d.Load(), BytesStaged: c.staged.Load(), BytesZeroCopy: c.zero.Load()}
 	}
 	return all
 }
@@ -83,10 +84,11 @@ func (s *Session) report(o *op, a *agent, err error, t devices.Times, queue stri
 			default:
 				c.zero.Add(o.copy.Size)
 			}
+			c.staged.Add(o.staged.Pinned)
 		}
 		if f := s.observer.Copied; f != nil {
 			f(CopyEvent{Run: run, Op: o.id, After: o.after, Task: o.task, Buffer: o.buf.array.Name, Offset: o.offset, Bytes: o.copy.Size,
-				From: s.nodeName(int(o.from)), To: s.nodeName(int(o.to)), ZeroCopy: zero,
+				From: s.nodeName(int(o.from)), To: s.nodeName(int(o.to)), Staged: o.staged.Pinned, ZeroCopy: zero,
 				Device: a.info.ID, Queue: queue, Times: t, Err: err})
 		}
 	}

@@ -89,6 +89,11 @@ func (a *agent) overdue(o *op) {
 			}
 		}
 	}
+	for other := range a.aboard {
+		if other.run != nil {
+			behind[other.run] = true
+		}
+	}
 	a.session.live.Add(1) // o's run is in it until o is over
 	go a.session.strand(o, a.info.ID, behind)
 	a.retry() // what has not been issued moves elsewhere
@@ -137,7 +142,7 @@ func (r *Run) giveUp(task int, device string, err error) {
 	r.mu.Unlock()
 	r.Cancel(err)
 	if f := r.session.observer.Faulted; f != nil {
-		f(FaultEvent{r.id, task, device, err, "gave the run up; the device is not used again", r.session.clock.now()})
+		f(FaultEvent{r.id, task, device, err, "gave the run up; the device is not used again", true, r.session.clock.now()})
 	}
 	r.end()
 }

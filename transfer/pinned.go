@@ -15,7 +15,7 @@ const (
 
 	// latencyShare is how much of a chunk's time its latency may be: one part
 	// in so many.
-	latencyShare = 16
+	latencyShare = 32
 
 	// maxSlots chunks of pinned memory keep a link busy: one travels, one is
 	// filled or emptied, one waits. With fewer than minSlots nothing overlaps.

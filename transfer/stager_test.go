@@ -17,10 +17,10 @@ import (
 )
 
 // link takes 10 us for the latency and 1 us for each KiB, so that chunks have
-// 256 KiB.
+// 512 KiB.
 var link = devices.Link{Latency: 10 * time.Microsecond, Bandwidth: 1024e6}
 
-const chunk = 256 << 10
+const chunk = 512 << 10
 
 // card is a described device with memory of its own that copies four times as
 // fast from pinned memory.
@@ -126,7 +126,7 @@ func TestStagedRoundTrip(t *testing.T) {
 			if r := move(s, devices.Copy{Kind: devices.HostToDevice, Dst: b, Host: mem, Size: size}); r.Err != nil {
 				t.Fatal(r.Err)
 			}
-			for range 20 {
+			for range 8 {
 				var jobs sync.WaitGroup
 				for part := range 4 { // of a quarter each
 					lo := part*size/4 + rng.IntN(1000)
@@ -265,8 +265,8 @@ func TestChunkBytes(t *testing.T) {
 		want      int64
 	}{
 		{0, 1e12, 64 << 10},
-		{10 * time.Microsecond, 1024e6, 256 << 10},
-		{10 * time.Microsecond, 6e9, 1 << 20},
+		{10 * time.Microsecond, 1024e6, 512 << 10},
+		{10 * time.Microsecond, 6e9, 2 << 20},
 		{time.Millisecond, 12e9, 4 << 20},
 		{time.Hour, 1e18, 4 << 20},
 	} {

@@ -61,6 +61,7 @@ type runJSON struct {
 	TaskTimes  []taskTimeJSON       `json:"task_times"` // predicted against real, by task
 	Outputs    []outputJSON         `json:"outputs"`
 	Verified   *verifyJSON          `json:"verify,omitempty"`
+	Incidents  []incidentJSON       `json:"incidents,omitempty"` // what went wrong and was dealt with
 	Faults     []fault              `json:"faults,omitempty"`
 }
 
@@ -68,6 +69,7 @@ type copiesJSON struct {
 	BytesH2D      int64   `json:"bytes_h2d"`
 	BytesD2H      int64   `json:"bytes_d2h"`
 	BytesD2D      int64   `json:"bytes_d2d"`
+	BytesStaged   int64   `json:"bytes_staged"` // of those h2d and d2h, what passed through pinned memory
 	BytesZeroCopy int64   `json:"bytes_zero_copy"`
 	HiddenRatio   float64 `json:"hidden_ratio"` // of the time in copies, the part during which a device computed
 }
@@ -126,7 +128,8 @@ func (a *app) run(ctx context.Context, file string, f *runFlags) error {
 	var clock taskClock
 	bar, stopBar := observe.Progress(a.stderr, a.onTerminal() && !a.quiet && !f.planOnly)
 	defer stopBar()
-	observers := []tandem.Observer{meter.observer(), clock.observer(), bar}
+	mishaps := incidents{app: a}
+	observers := []tandem.Observer{meter.observer(), clock.observer(), mishaps.observer(), bar}
 	var recorder *observe.Recorder
 	if f.trace != "" || f.report != "" {
 		recorder = &observe.Recorder{}
@@ -151,7 +154,7 @@ func (a *app) run(ctx context.Context, file string, f *runFlags) error {
 	if err == nil {
 		doc.Outputs, err = a.commit(ctx, job)
 	}
-	doc.Devices = s.Stats()
+	doc.Devices, doc.Incidents = s.Stats(), mishaps.all()
 	if started {
 		doc.TaskTimes = clock.list(job.plan)
 		save()
@@ -166,6 +169,7 @@ func (a *app) run(ctx context.Context, file string, f *runFlags) error {
 		doc.Copies.BytesH2D += d.BytesH2D
 		doc.Copies.BytesD2H += d.BytesD2H
 		doc.Copies.BytesD2D += d.BytesD2D
+		doc.Copies.BytesStaged += d.BytesStaged
 		doc.Copies.BytesZeroCopy += d.BytesZeroCopy
 	}
 	doc.Copies.HiddenRatio = meter.ratio()

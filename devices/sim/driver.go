@@ -118,8 +118,11 @@ func (d *Driver) Calibrations() map[string]devices.Calibration {
 	for i := range d.specs {
 		s := &d.specs[i]
 		c := devices.Calibration{
-			Upload: s.Upload, Download: s.Download, ZeroCopy: s.Unified, LaunchLatency: s.LaunchLatency.Seconds(),
+			Upload: s.link(s.Upload, false), Download: s.link(s.Download, false), ZeroCopy: s.Unified, LaunchLatency: s.LaunchLatency.Seconds(),
 			PeakFlops: s.Flops / s.Slowdown, StreamBytes: s.Bandwidth / s.Slowdown,
+		}
+		if s.Pinned > 0 {
+			c.PinnedUp, c.PinnedDown = s.Upload, s.Download
 		}
 		if s.Unified {
 			c.Upload, c.Download = devices.Link{}, devices.Link{}

@@ -86,8 +86,11 @@ func Measure(ctx context.Context, d devices.Device, o Options) (devices.Calibrat
 			errs = append(errs, fmt.Errorf("%s: calibrate %s: %w", info.ID, what, err))
 		}
 	}
-	step("uploads", func() (err error) { c.Upload, err = m.link(devices.HostToDevice); return err })
-	step("downloads", func() (err error) { c.Download, err = m.link(devices.DeviceToHost); return err })
+	step("uploads", func() (err error) { c.Upload, err = m.pageable(devices.HostToDevice); return err })
+	step("downloads", func() (err error) { c.Download, err = m.pageable(devices.DeviceToHost); return err })
+	if !info.UnifiedMemory {
+		step("pinned memory", func() error { return m.pinned(&c) })
+	}
 	step("zero-copy", func() (err error) { c.ZeroCopy, err = m.importsHost(); return err })
 	step("kernels", func() error {
 		if err := m.compile(); err != nil {
@@ -163,19 +166,47 @@ func (m *measurement) timed(f func() (time.Duration, error)) (time.Duration, err
 	return all[len(all)/2], nil
 }
 
-// link measures copies one way.
-func (m *measurement) link(kind devices.CopyKind) (devices.Link, error) {
-	size := max(m.o.MaxCopyBytes, 4<<10)
-	host, err := hostmem.Alloc(size)
+// copyBytes is the size of the largest copy to measure.
+func (m *measurement) copyBytes() int64 { return max(m.o.MaxCopyBytes, 4<<10) }
+
+// pageable measures copies one way, of ordinary memory.
+func (m *measurement) pageable(kind devices.CopyKind) (devices.Link, error) {
+	host, err := hostmem.Alloc(m.copyBytes())
 	if err != nil {
 		return devices.Link{}, err
 	}
+	l, err := m.link(kind, host)
+	return l, errors.Join(err, hostmem.Free(host))
+}
+
+// pinned measures copies of pinned memory, where the device gives some.
+func (m *measurement) pinned(c *devices.Calibration) error {
+	p, ok := devices.As[devices.HostPinner](m.device)
+	if !ok {
+		return nil
+	}
+	mem, err := p.AllocPinned(m.copyBytes())
+	if err != nil {
+		// Refusing is an answer.
+		return nil
+	}
+	up, err := m.link(devices.HostToDevice, mem.Bytes())
+	if err == nil {
+		c.PinnedDown, err = m.link(devices.DeviceToHost, mem.Bytes())
+		c.PinnedUp = up
+	}
+	return errors.Join(err, mem.Free())
+}
+
+// link measures copies one way between the device and host.
+func (m *measurement) link(kind devices.CopyKind, host []byte) (devices.Link, error) {
+	size := int64(len(host))
 	for i := range host { // real pages, not the one page of zeros
 		host[i] = byte(i)
 	}
 	buf, err := m.device.Alloc(size)
 	if err != nil {
-		return devices.Link{}, errors.Join(err, hostmem.Free(host))
+		return devices.Link{}, err
 	}
 	var samples []Sample
 	for n := int64(4 << 10); n <= size && err == nil; n *= 4 {
@@ -193,7 +224,7 @@ func (m *measurement) link(kind devices.CopyKind) (devices.Link, error) {
 		})
 		samples = append(samples, Sample{n, t})
 	}
-	if err = errors.Join(err, buf.Free(), hostmem.Free(host)); err != nil {
+	if err = errors.Join(err, buf.Free()); err != nil {
 		return devices.Link{}, err
 	}
 	return FitLink(samples), nil

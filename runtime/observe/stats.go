@@ -61,6 +61,7 @@ func Stats(rec Recording) []tandem.DeviceStats {
 	}
 	for _, e := range rec.Copies {
 		if s := at(e.Device); e.Err == nil {
+			s.BytesStaged += e.Staged
 			switch direction(e) {
 			case h2d:
 				s.BytesH2D += e.Bytes
