@@ -40,7 +40,7 @@ func (o *Options) devices(ctx context.Context, langs ...devices.Language) ([]fou
 		driver[b.Name] = d
 		infos = append(infos, b.Devices...)
 	}
-	if infos, err = sel.Select(infos); err != nil {
+	if infos, err = sel.Choose(infos, nil); err != nil {
 		return nil, err
 	}
 	var all []found

@@ -39,10 +39,35 @@ type Completion interface {
 // clock as [Now] reads it; a driver maps its device clock to it.
 type Times struct {
 	Queued, Submitted, Start, End time.Duration
+	// Model is what a launch of an emulated device is modelled to take; zero on
+	// devices that are there.
+	Model Modelled
 }
 
 // Run is how long the command itself ran.
 func (t Times) Run() time.Duration { return t.End - t.Start }
+
+// Cost is what plans reckon with: Run, or of an emulated device what the
+// hardware would take.
+func (t Times) Cost() time.Duration {
+	if t.Model.Run > 0 {
+		return t.Model.Run
+	}
+	return t.Run()
+}
+
+// Modelled is what a launch would be like on the hardware that a device
+// emulates.
+type Modelled struct {
+	Run  time.Duration // cycles by the clock; 0: not known
+	Load time.Duration // of the image that had to be loaded before, not in Run
+
+	Cycles            uint64
+	WordsIn, WordsOut uint64 // over all streams
+	// Cycles in which a word was offered and not taken, summed over the inputs
+	// and over the outputs.
+	StallsIn, StallsOut uint64
+}
 
 var epoch = time.Now()
 

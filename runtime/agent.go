@@ -28,6 +28,7 @@ type agent struct {
 	device   devices.Device
 	info     devices.Info
 	modelKey string        // names the device in the cost model
+	onCall   bool          // emulated, for tasks that ask for it or run nowhere else
 	node     transfer.Node // the device's own memory
 	memory   *transfer.Memory
 

@@ -32,7 +32,7 @@ func (pl *planner) chunks(i int, nd devices.NDRange, a *agent, run time.Duration
 	}
 	up, down, launch := pl.session.predictor.links(&a.info)
 	if a.info.UnifiedMemory {
-		if shares < 2 || !pl.session.stealing {
+		if shares < 2 || !pl.session.stealing || a.info.Emulated {
 			return []devices.NDRange{nd}
 		}
 		n := min(int(run/max(chunkOverhead*launch, minStolen)), maxStolen)

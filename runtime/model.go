@@ -99,10 +99,14 @@ func (s *Session) observe(o *op, a *agent, t devices.Times) {
 	}
 	share := o.share
 	key := share.key
+	elapsed := t.End - t.Queued
+	if t.Model.Run > 0 {
+		elapsed = 0 // of the emulation, not of what it emulates
+	}
 	if o.planned != nil {
 		key = s.predictor.key(o.run.graph.tasks[o.task].call.Kernel, o.variant, a)
 	}
-	sample := costmodel.Sample{Key: key, Size: share.size, Run: t.Run(), Elapsed: t.End - t.Queued}
+	sample := costmodel.Sample{Key: key, Size: share.size, Run: t.Cost(), Elapsed: elapsed}
 	for _, other := range s.agents {
 		if other != a && other.info.PhysicalID == a.info.PhysicalID && other.launches.Load() > 0 {
 			sample.Contended = true

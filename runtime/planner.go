@@ -18,14 +18,14 @@ import (
 type planner struct {
 	*Plan
 	variants  [][]*kernels.Variant // by task and agent; nil: it cannot run there
-	selectors map[string]map[string]bool
+	selectors map[string]*selection
 	estimates map[estimateKey]partitioner.Estimate
 	fixed     []bool // tasks that are placed already, when planning again
 }
 
 func newPlanner(p *Plan) *planner {
 	return &planner{Plan: p, variants: make([][]*kernels.Variant, len(p.placed)),
-		selectors: map[string]map[string]bool{}, estimates: map[estimateKey]partitioner.Estimate{}}
+		selectors: map[string]*selection{}, estimates: map[estimateKey]partitioner.Estimate{}}
 }
 
 // isFixed reports whether task i is not to be placed again.
@@ -141,8 +141,12 @@ func (pl *planner) candidates(i int, pt *partitioner.Task, faces map[string]int)
 	}
 	work := size(t.call, t.call.Range.Items())
 	pe := &PlanError{Task: pl.graph.nameOf(i)}
+	others := pl.others(t, allowed)
 	for j, a := range s.agents {
-		v, why := candidate(t, a, allowed)
+		v, why := candidate(t, a, allowed.ids())
+		if why == "" && others && a.onCall && !allowed.names(a) {
+			why = fmt.Sprintf("%s is an emulation, for tasks that ask for it or run nowhere else", a.info.ID)
+		}
 		if why != "" {
 			pt.Cost[j].Refused = why
 			pe.Tried = append(pe.Tried, why)
@@ -164,13 +168,41 @@ func (pl *planner) candidates(i int, pt *partitioner.Task, faces map[string]int)
 	return nil
 }
 
-// selected is the set of devices that a task's selector allows; nil: all.
-func (pl *planner) selected(selector string) (map[string]bool, error) {
+// others reports whether a device runs t that is not on call only, where some
+// are.
+func (pl *planner) others(t *task, allowed *selection) bool {
+	return pl.session.onCall && slices.ContainsFunc(pl.session.agents, func(a *agent) bool {
+		if a.onCall {
+			return false
+		}
+		_, why := candidate(t, a, allowed.ids())
+		return why == ""
+	})
+}
+
+// selection is what a task's selector allows; nil: all devices.
+type selection struct {
+	allowed map[string]bool // by id
+	sel     Selector
+}
+
+func (s *selection) ids() map[string]bool {
+	if s == nil {
+		return nil
+	}
+	return s.allowed
+}
+
+// names reports whether the task asks for a, and does not merely allow it.
+func (s *selection) names(a *agent) bool { return s != nil && s.sel.Names(&a.info) }
+
+// selected is what a task's selector allows.
+func (pl *planner) selected(selector string) (*selection, error) {
 	if selector == "" {
 		return nil, nil
 	}
-	if ids, known := pl.selectors[selector]; known {
-		return ids, nil
+	if known := pl.selectors[selector]; known != nil {
+		return known, nil
 	}
 	sel, err := ParseSelector(selector)
 	if err != nil {
@@ -180,12 +212,12 @@ func (pl *planner) selected(selector string) (map[string]bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	ids := map[string]bool{}
+	chosen := &selection{map[string]bool{}, sel}
 	for _, d := range infos {
-		ids[d.ID] = true
+		chosen.allowed[d.ID] = true
 	}
-	pl.selectors[selector] = ids
-	return ids, nil
+	pl.selectors[selector] = chosen
+	return chosen, nil
 }
 
 // estimate asks the cost model, once for calls that are alike.
@@ -261,12 +293,22 @@ func groupTooLarge(r devices.NDRange, d *devices.Info) string {
 	return ""
 }
 
+// has reports whether a device was opened.
+func (s *Session) has(id string) bool {
+	return slices.ContainsFunc(s.agents, func(a *agent) bool { return a.info.ID == id })
+}
+
 // hintFor says what would bring a device that runs k.
 func (s *Session) hintFor(k *kernels.Kernel) string {
 	for _, v := range k.Variants {
 		for _, b := range s.backends {
 			if b.Name == string(v.Language) && !b.Available && b.Hint != "" {
 				return b.Hint
+			}
+			for i := range b.Devices {
+				if d := &b.Devices[i]; d.Emulated && !s.has(d.ID) && slices.Contains(d.Languages, v.Language) {
+					return fmt.Sprintf("%s runs it: an emulation, which has to be named in the device selector", d.ID)
+				}
 			}
 		}
 	}

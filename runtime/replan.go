@@ -52,9 +52,10 @@ func (d *drift) over(o *op) {
 // saw compares a launch with its prediction: three standard deviations are too
 // far, and so is three times the prediction, of which a mere guess has no idea.
 func (d *drift) saw(o *op, t devices.Times) {
-	off := (t.Run() - o.predicted).Abs()
+	took := t.Cost()
+	off := (took - o.predicted).Abs()
 	if off > max(min(3*o.share.spread, 2*o.predicted), o.predicted/2, driftFloor) && d.strayed.Load() == nil {
-		words := fmt.Sprintf("%s took %v where %v was predicted", o.agent.info.ID, t.Run(), o.predicted)
+		words := fmt.Sprintf("%s took %v where %v was predicted", o.agent.info.ID, took, o.predicted)
 		d.strayed.Store(&words)
 	}
 }

@@ -2,6 +2,7 @@ package tandem
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,16 +18,18 @@ import (
 //	kind=gpu         every device of a kind
 //	name=H200        the device whose name contains the text; it has to be one
 //	!TERM            not these
+//	TERM?            these, if there are any
 //
-// Devices match that fit any positive term (all, if there is none) and no
-// negative one. The order of the result is probe order.
+// Devices match that fit any positive term (all, if there is none, or none but
+// terms with "?" that nothing fits) and no negative one. The order of the
+// result is probe order.
 type Selector struct {
 	text  string
 	terms []selectorTerm
 }
 
 type selectorTerm struct {
-	not              bool
+	not, optional    bool
 	text             string // without "!"
 	backend, id      string
 	kind, name, uuid string
@@ -42,6 +45,9 @@ func ParseSelector(text string) (Selector, error) {
 		t := selectorTerm{text: strings.TrimSpace(part)}
 		if rest, ok := strings.CutPrefix(t.text, "!"); ok {
 			t.not, t.text = true, strings.TrimSpace(rest)
+		}
+		if rest, ok := strings.CutSuffix(t.text, "?"); ok {
+			t.optional, t.text = true, strings.TrimSpace(rest)
 		}
 		key, value, isKey := strings.Cut(t.text, "=")
 		backend, which, isID := strings.Cut(t.text, ":")
@@ -94,13 +100,16 @@ func (s Selector) Select(all []devices.Info) ([]devices.Info, error) {
 		if t.not {
 			continue
 		}
-		positive = true
 		var hits []string
 		for j := range all {
 			if t.matches(&all[j]) {
 				hits = append(hits, all[j].ID)
 			}
 		}
+		if len(hits) == 0 && t.optional {
+			continue
+		}
+		positive = true
 		if len(hits) == 0 {
 			return nil, fmt.Errorf("no device matches %q%s: %w", t.text, listDevices(all, t), devices.ErrUnavailable)
 		}
@@ -129,6 +138,39 @@ func (s Selector) Select(all []devices.Info) ([]devices.Info, error) {
 		return nil, fmt.Errorf("selector %q leaves no device%s: %w", s.text, listDevices(all, nil), devices.ErrUnavailable)
 	}
 	return out, nil
+}
+
+// Names reports whether a term asks for d: a positive one, and no negative one
+// speaks against it.
+func (s Selector) Names(d *devices.Info) bool {
+	named := false
+	for i := range s.terms {
+		t := &s.terms[i]
+		if t.matches(d) {
+			if t.not {
+				return false
+			}
+			named = true
+		}
+	}
+	return named
+}
+
+// Choose is Select for work: emulated devices are left out unless s names
+// them, ask wants them (nil: none), or there is nothing else. An emulation is
+// slow, and no use where any other processor does.
+func (s Selector) Choose(all []devices.Info, ask func(*devices.Info) bool) ([]devices.Info, error) {
+	list, err := s.Select(all)
+	if err != nil {
+		return nil, err
+	}
+	left := slices.DeleteFunc(slices.Clone(list), func(d devices.Info) bool {
+		return d.Emulated && !s.Names(&d) && (ask == nil || !ask(&d))
+	})
+	if len(left) == 0 {
+		return list, nil
+	}
+	return left, nil
 }
 
 // listDevices says what there is, and the nearest spelling of a term that is

@@ -28,6 +28,12 @@ type Config struct {
 	// same time; by default the planner uses one face at a time.
 	Devices string
 
+	// Emulate, where set, is asked about each emulated device that Devices does
+	// not name: true opens it as well. Without it such a device is opened only
+	// if there is no other. Of the devices opened so, a task gets one that its
+	// own selector names (Task.On), or if no other can run it.
+	Emulate func(*devices.Info) bool
+
 	// MemoryLimit bounds what is allocated on a device, in bytes by device id.
 	MemoryLimit map[string]int64
 
@@ -52,6 +58,7 @@ type Session struct {
 	lineage   bool // there is more than one device: remember how to recompute what one of them loses
 	stealing  bool // an idle device may take launches from another
 	exclusive bool // faces of one processor take turns
+	onCall    bool // some device is there for tasks that ask for it
 	observer  Observer
 	predictor predictor
 	programs  programs
@@ -94,7 +101,7 @@ func Open(ctx context.Context, c Config) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	chosen, err := sel.Select(found)
+	chosen, err := sel.Choose(found, c.Emulate)
 	if err != nil {
 		return nil, err
 	}
@@ -119,12 +126,14 @@ func Open(ctx context.Context, c Config) (*Session, error) {
 		if err != nil {
 			return nil, errors.Join(err, d.Close(), s.Close())
 		}
+		a.onCall = info.Emulated && c.Emulate != nil && !sel.Names(&info)
+		s.onCall = s.onCall || a.onCall
 		s.agents = append(s.agents, a)
 	}
 	s.lineage = len(s.agents) > 1
 	for _, a := range s.agents[1:] {
 		// Faces that take turns have nothing to take from each other.
-		s.stealing = s.stealing || (sel.namesFaces(chosen) || a.info.PhysicalID != s.agents[0].info.PhysicalID)
+		s.stealing = s.stealing || !a.info.Emulated && (sel.namesFaces(chosen) || a.info.PhysicalID != s.agents[0].info.PhysicalID)
 	}
 	s.exclusive = !sel.namesFaces(chosen)
 	s.programs.init(len(s.agents))

@@ -31,8 +31,11 @@ func (s *Session) offer(a *agent) {
 
 // relieves reports whether b may take launches from a: both work in the host's
 // memory, and they are not faces of one processor that take turns.
+//
+// An emulated device takes part in plans with the times of what it emulates and
+// needs longer: it is neither relieved nor does it take what others could do.
 func (s *Session) relieves(b, a *agent) bool {
-	return b != a && b.info.HostCoherent && a.info.HostCoherent && (!s.exclusive || b.info.PhysicalID != a.info.PhysicalID)
+	return b != a && !a.info.Emulated && !b.info.Emulated && b.info.HostCoherent && a.info.HostCoherent && (!s.exclusive || b.info.PhysicalID != a.info.PhysicalID)
 }
 
 // steal takes one launch from another agent, if there is one that this device

@@ -116,7 +116,7 @@ func (a *app) checkDevices(ctx context.Context, p *pipeline.Pipeline, doc *check
 		driver[b.Name] = d
 		all = append(all, b.Devices...)
 	}
-	chosen, err := sel.Select(all)
+	chosen, err := sel.Choose(all, p.Asks)
 	if err != nil {
 		return a.explain(ctx, err)
 	}

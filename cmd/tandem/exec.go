@@ -225,7 +225,7 @@ func (a *app) execDevices(ctx context.Context) ([]devices.Info, error) {
 	if err != nil {
 		return nil, err
 	}
-	chosen, err := sel.Select(all)
+	chosen, err := sel.Choose(all, nil)
 	if err != nil {
 		return nil, a.explain(ctx, err)
 	}

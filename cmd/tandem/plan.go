@@ -111,7 +111,7 @@ func (a *app) plan(ctx context.Context, file string, f planFlags) error {
 	if err := checkFolder("--svg", f.svg); err != nil {
 		return err
 	}
-	c := tandem.Config{}
+	c := tandem.Config{Emulate: p.Asks}
 	if f.sim != "" {
 		d, err := sim.Open(f.sim)
 		if err != nil {

@@ -135,7 +135,7 @@ func (a *app) run(ctx context.Context, file string, f *runFlags) error {
 		recorder = &observe.Recorder{}
 		observers = append(observers, recorder.Observer())
 	}
-	s, save, err := a.open(ctx, tandem.Config{MemoryLimit: limits, Observer: tandem.Tee(observers...)})
+	s, save, err := a.open(ctx, tandem.Config{MemoryLimit: limits, Emulate: p.Asks, Observer: tandem.Tee(observers...)})
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ package all
 import (
 	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/devices/cpu"
+	"github.com/tandemrun/tandem/devices/fpga"
 	"github.com/tandemrun/tandem/devices/opencl"
 )
 
@@ -13,5 +14,5 @@ import (
 // to are the caller's.
 func Drivers() []devices.Driver {
 	n, _ := cpu.Budget()
-	return []devices.Driver{cpu.Driver{}, &opencl.Driver{MaxHostThreads: n}}
+	return []devices.Driver{cpu.Driver{}, &opencl.Driver{MaxHostThreads: n}, &fpga.Driver{}}
 }

@@ -307,6 +307,6 @@ func (d *Driver) describe(ordinal int, version string) devices.Info {
 		NUMANode: -1, PhysicalID: fmt.Sprintf("fpga-emulation:%d", ordinal), ComputeUnits: 1, ClockMHz: int(d.clock()),
 		MemoryTotal: memory, MemoryFree: memory, MaxAlloc: memory, UnifiedMemory: true, HostCoherent: true, BaseAlign: 1,
 		MaxWorkGroup: maxWorkGroup, MaxItemSizes: [3]int{maxWorkGroup, maxWorkGroup, maxWorkGroup}, NonUniform: true,
-		Queues: 1, Languages: []devices.Language{devices.LangRTL},
+		Queues: 1, Languages: []devices.Language{devices.LangRTL}, Emulated: true,
 	}
 }

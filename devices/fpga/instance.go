@@ -173,6 +173,8 @@ func (d *device) runLaunch(c *command, loads bool) error {
 	}
 	r.Modelled = time.Duration(float64(r.Cycles) / r.ClockMHz * 1e3)
 	r.Wall = devices.Now() - c.times.Start
+	c.times.Model = devices.Modelled{Run: r.Modelled, Load: r.Loaded, Cycles: r.Cycles,
+		WordsIn: r.WordsIn, WordsOut: r.WordsOut, StallsIn: r.StallsIn, StallsOut: r.StallsOut}
 	if j.LogLength > 0 {
 		r.Log = j.logText()
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,9 +16,6 @@ import (
 // and that both FPGAs had a part in every step.
 func TestRun(t *testing.T) {
 	devicetest.Require(t, "fpga", (&fpga.Driver{}).Probe(t.Context()).Reason)
-	if os.Getenv("TANDEM_FPGA_TEST_CACHE") == "" {
-		t.Setenv("TANDEM_CACHE_DIR", t.TempDir())
-	}
 	out := filepath.Join(t.TempDir(), "edges.png")
 	var said strings.Builder
 	if err := run(t.Context(), "../edges/hubble_deep_field.jpg", out, &said); err != nil {

@@ -7,15 +7,16 @@ import (
 
 	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/kernels"
+	"github.com/tandemrun/tandem/kernels/rtl/builtin"
 )
 
 // Pictures are uint8 of shape (height, width) or (height, width, channels),
 // with 1 to 4 interleaved channels. Everything is computed in integers.
 var (
-	ImageGray      = imageGray()
-	ImageBlur      = imageBlur()
-	ImageSobel     = imageSobel()
-	ImageThreshold = imageThreshold()
+	ImageGray      = builtin.Extend(imageGray())
+	ImageBlur      = builtin.Extend(imageBlur())
+	ImageSobel     = builtin.Extend(imageSobel())
+	ImageThreshold = builtin.Extend(imageThreshold())
 	ImageResize    = imageResize()
 	ImageHistogram = imageHistogram()
 )

@@ -3,6 +3,7 @@ package library
 import (
 	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/kernels"
+	"github.com/tandemrun/tandem/kernels/rtl/builtin"
 )
 
 // vectorCL is vector.cl for each element type, by suffix.
@@ -21,7 +22,7 @@ var (
 
 	VectorSaxpy    = vectorSaxpy[float32](float32s()) // y = a·x + y
 	VectorSaxpyF64 = vectorSaxpy[float64](float64s())
-	VectorSaxpyI32 = vectorSaxpy[int32](int32s())
+	VectorSaxpyI32 = builtin.Extend(vectorSaxpy[int32](int32s()))
 
 	VectorScale    = vectorScale[float32](float32s()) // y = a·x
 	VectorScaleF64 = vectorScale[float64](float64s())

@@ -38,10 +38,12 @@ func Load(ctx context.Context, path, entry string, o Options) (*kernels.Kernel, 
 	if err != nil {
 		return nil, err
 	}
-	return pick(all, path, entry)
+	return Pick(all, path, entry)
 }
 
-func pick(all []*kernels.Kernel, path, entry string) (*kernels.Kernel, error) {
+// Pick finds a kernel of a file among all of them, as Load does. That there is
+// none of that name is devices.ErrInvalid and lists those there are.
+func Pick(all []*kernels.Kernel, path, entry string) (*kernels.Kernel, error) {
 	var names []string
 	for _, k := range all {
 		if k.Name == entry || k.Variants[0].Entry == entry {

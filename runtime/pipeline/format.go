@@ -45,9 +45,9 @@ type kernelFormat struct {
 	File    string                   `json:"file" jsonschema_description:"Source file, relative to the pipeline file."`
 	Entry   string                   `json:"entry,omitempty" jsonschema_description:"Kernel in the file; may be left out where there is one."`
 	Lang    languageName             `json:"lang,omitempty" jsonschema_description:"Language of the source; follows from the extension."`
-	Options []string                 `json:"options,omitempty" jsonschema_description:"Compiler options, one each, passed on unchanged."`
+	Options []string                 `json:"options,omitempty" jsonschema_description:"Compiler options, one each, passed on unchanged; of Verilog -GNAME=VALUE."`
 	Include []string                 `json:"include,omitempty" jsonschema_description:"Folders searched for included files, relative to the pipeline file."`
-	Defines map[string]defineLiteral `json:"defines,omitempty" jsonschema_description:"Macros by name; the value is text, and nothing stands for 1."`
+	Defines map[string]defineLiteral `json:"defines,omitempty" jsonschema_description:"Macros by name, in Verilog parameters; the value is text, and nothing stands for 1."`
 }
 
 type argFormat struct {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	tandem "github.com/tandemrun/tandem/runtime"
+
 	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/kernels"
 )
@@ -92,6 +94,20 @@ func (p *Pipeline) Steps() []StepInfo {
 		info.Range, info.NotSplit = t.call.Range, notSplit(t.call)
 	}
 	return infos
+}
+
+// Asks reports whether the pipeline needs a device that a session would leave
+// out by default (tandem.Config.Emulate): a step names it, or nothing but its
+// languages is there of a kernel.
+func (p *Pipeline) Asks(d *devices.Info) bool {
+	for _, st := range p.steps {
+		if sel, err := tandem.ParseSelector(st.on); err == nil && sel.Names(d) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(p.Kernels(), func(k *kernels.Kernel) bool {
+		return len(k.Variants) > 0 && !slices.ContainsFunc(k.Variants, func(v kernels.Variant) bool { return !slices.Contains(d.Languages, v.Language) })
+	})
 }
 
 // At puts an error about the task of that name at its step in the file; err

@@ -17,6 +17,7 @@ import (
 // source is a kernel file read with one set of options, once.
 type source struct {
 	path string
+	lang devices.Language
 	opts clc.Options
 	good []*kernels.Kernel
 	err  error // what is wrong with others, or with all
@@ -49,7 +50,8 @@ func (r *reader) readKernel(n *node, path string) *kernels.Kernel {
 		return nil
 	}
 	name, ok := r.textOf(f["file"], path+".file")
-	ok = r.checkLanguage(f["lang"], f["file"], name, path) && ok
+	lang, known := r.language(f["lang"], f["file"], name, path)
+	ok = ok && known
 	entry := ""
 	if e := f["entry"]; e != nil {
 		var isText bool
@@ -60,7 +62,10 @@ func (r *reader) readKernel(n *node, path string) *kernels.Kernel {
 	if !ok || !good {
 		return nil
 	}
-	src := r.readSource(r.p.resolve(name), opts)
+	src := r.readSource(r.p.resolve(name), lang, opts)
+	if lang == devices.LangRTL {
+		return r.pickRTL(src, f, name, entry, path)
+	}
 	for _, k := range src.good {
 		if k.Name == entry || (entry == "" && len(src.good) == 1 && src.err == nil) {
 			return k
@@ -70,8 +75,9 @@ func (r *reader) readKernel(n *node, path string) *kernels.Kernel {
 	return nil
 }
 
-// checkLanguage holds the language of a source against those that are read.
-func (r *reader) checkLanguage(lang, file *node, name, path string) bool {
+// language finds the language of a source and holds it against those that are
+// read.
+func (r *reader) language(lang, file *node, name, path string) (devices.Language, bool) {
 	known := []devices.Language{devices.LangOpenCL, devices.LangSPIRV, devices.LangCUDA, devices.LangPTX, devices.LangSYCL, devices.LangRTL, devices.LangBinary, devices.LangGo}
 	byExt := map[string]devices.Language{".cl": devices.LangOpenCL, ".spv": devices.LangSPIRV, ".cu": devices.LangCUDA, ".ptx": devices.LangPTX,
 		".cpp": devices.LangSYCL, ".v": devices.LangRTL, ".sv": devices.LangRTL, ".aocx": devices.LangBinary, ".xclbin": devices.LangBinary}
@@ -79,25 +85,25 @@ func (r *reader) checkLanguage(lang, file *node, name, path string) bool {
 	if lang != nil {
 		s, ok := r.textOf(lang, path+".lang")
 		if !ok {
-			return false
+			return "", false
 		}
 		l, at, where = devices.Language(s), lang, path+".lang"
 		if !slices.Contains(known, l) {
-			r.add(at, where, "there is no language %q", clip(s)).Hint = near(s, []string{string(devices.LangOpenCL)})
-			return false
+			r.add(at, where, "there is no language %q", clip(s)).Hint = near(s, []string{string(devices.LangOpenCL), string(devices.LangRTL)})
+			return "", false
 		}
 	}
 	switch {
 	case name == "":
-		return false
+		return "", false
 	case l == "":
-		r.add(at, where, "the extension of %s does not say its language", clip(name)).Hint = "add lang: opencl"
-		return false
-	case l != devices.LangOpenCL:
-		r.add(at, where, "sources in %s are not supported by this build yet", l).Hint = "kernel files are OpenCL C (.cl)"
-		return false
+		r.add(at, where, "the extension of %s does not say its language", clip(name)).Hint = "add lang: opencl, or verilog"
+		return "", false
+	case l != devices.LangOpenCL && l != devices.LangRTL:
+		r.add(at, where, "sources in %s are not supported by this build yet", l).Hint = "kernel files are OpenCL C (.cl) or Verilog (.v, .sv)"
+		return "", false
 	}
-	return true
+	return l, true
 }
 
 func (r *reader) readBuildOptions(f map[string]*node, path string) (o clc.Options, ok bool) {
@@ -139,12 +145,16 @@ func (r *reader) readBuildOptions(f map[string]*node, path string) (o clc.Option
 }
 
 // readSource reads a kernel file, once for each set of options.
-func (r *reader) readSource(path string, o clc.Options) *source {
-	key := fmt.Sprintf("%q %q %q %q", path, o.Include, o.Defines, o.Options)
+func (r *reader) readSource(path string, lang devices.Language, o clc.Options) *source {
+	key := fmt.Sprintf("%q %q %q %q %q", path, lang, o.Include, o.Defines, o.Options)
 	src := r.sources[key]
 	if src == nil {
-		src = &source{path: path, opts: o}
-		src.good, src.err = clc.Entries(path, o)
+		src = &source{path: path, lang: lang, opts: o}
+		if lang == devices.LangRTL {
+			src.good, src.err = readRTL(path, o)
+		} else {
+			src.good, src.err = clc.Entries(path, o)
+		}
 		r.sources[key] = src
 	}
 	return src

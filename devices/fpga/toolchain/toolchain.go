@@ -117,6 +117,13 @@ func (t Tools) Version(ctx context.Context, tool Tool) (string, error) {
 	if tool == Yosys {
 		flag = "-V"
 	}
+	if path, err := t.Path(tool); err == nil && tool == Verilator {
+		// verilator is a script around the program beside it, and takes ten
+		// times as long to say the same.
+		if _, err := os.Stat(path + "_bin"); err == nil {
+			t.Verilator = path + "_bin"
+		}
+	}
 	dir, err := os.MkdirTemp("", "tandem-tool-")
 	if err != nil {
 		return "", err
