@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Brings what the tests need beyond Go and a fresh machine lacks: Debian
-# packages (.ci/install), and a SYCL runtime with Intel's OpenCL for CPUs from
-# PyPI, in a folder of the user's cache that is named by the list of versions.
+# packages (.ci/install), and from PyPI a SYCL runtime with Intel's OpenCL for
+# CPUs and two versions of NVIDIA's run-time compiler, in folders of the user's
+# cache that are named by the lists of versions.
 #
 #   .ci/deps.sh       install what is missing, write the environment file
 #   .ci/deps.sh env   print the path of the environment file, for a shell to source
@@ -22,11 +23,18 @@ wheels=(
 	umf==1.2.0
 )
 
+# NVRTC needs no GPU: the newest, and the last of CUDA 12. 410 MB.
+nvrtc_wheels=(
+	nvidia-cuda-nvrtc==13.5.37
+	nvidia-cuda-nvrtc-cu12==12.9.86
+)
+
 here=$(cd "$(dirname "$0")" && pwd)
 cache=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/tandem/deps
-key=$(printf '%s\n' "${wheels[@]}" | sha256sum | cut -c1-12)
-root=$cache/sycl-$key
-env=$cache/env-$key.sh
+key_of() { printf '%s\n' "$@" | sha256sum | cut -c1-12; }
+root=$cache/sycl-$(key_of "${wheels[@]}")
+nvrtc_root=$cache/nvrtc-$(key_of "${nvrtc_wheels[@]}")
+env=$cache/env-$(key_of "${wheels[@]}" "${nvrtc_wheels[@]}").sh
 
 if [ "${1:-}" = env ]; then
 	mkdir -p "$cache"
@@ -37,9 +45,9 @@ fi
 
 "$here/install"
 
-skip() {
-	echo "no SYCL runtime: $*; the tests that need one are skipped, or fail if TANDEM_REQUIRE names sycl" >&2
-	exit 0
+# skip says what is not there, and why.
+skip() { # name that TANDEM_REQUIRE has for it, what, why
+	echo "no $2: $3; the tests that need it are skipped, or fail if TANDEM_REQUIRE names $1" >&2
 }
 
 # as_root runs a command as root, where that goes without asking.
@@ -55,13 +63,15 @@ if ! command -v g++ >/dev/null && command -v apt-get >/dev/null; then
 	{ as_root apt-get update && as_root apt-get install -y --no-install-recommends g++; } >/dev/null 2>&1 || true
 fi
 
-# fill installs the wheels into the folder $1.
-fill() {
-	local pip=("$1/bin/python" -m pip)
-	if ! python3 -m venv "$1" >/dev/null 2>&1; then
+# fill installs wheels into the folder $1.
+fill() { # folder, wheel...
+	local dir=$1
+	shift
+	local pip=("$dir/bin/python" -m pip)
+	if ! python3 -m venv "$dir" >/dev/null 2>&1; then
 		# Debian keeps what venv needs in a package of its own.
 		if command -v apt-get >/dev/null && as_root apt-get install -y --no-install-recommends python3-venv >/dev/null 2>&1 &&
-			python3 -m venv "$1" >/dev/null 2>&1; then
+			python3 -m venv "$dir" >/dev/null 2>&1; then
 			:
 		elif python3 -m pip --version >/dev/null 2>&1; then
 			pip=(python3 -m pip)
@@ -70,35 +80,50 @@ fill() {
 		fi
 	fi
 	"${pip[@]}" install --quiet --disable-pip-version-check --no-input --no-compile --root-user-action=ignore \
-		--prefix "$1" "${wheels[@]}"
+		--prefix "$dir" "$@" || return 1
 	# Debian's own pip puts a folder between.
-	if [ -d "$1/local/lib" ]; then
-		cp -al "$1/local/." "$1/" && rm -rf "$1/local"
+	if [ -d "$dir/local/lib" ]; then
+		cp -al "$dir/local/." "$dir/" && rm -rf "$dir/local"
 	fi
-	[ -n "$(compgen -G "$1/lib/libsycl.so.*")" ] && [ -e "$1/include/sycl/sycl.hpp" ]
 }
 
-if [ ! -e "$root/complete" ]; then
-	[ "$(uname -sm)" = "Linux x86_64" ] || skip "the wheels are for Linux on x86-64"
-	command -v python3 >/dev/null || skip "there is no python3"
+has_sycl() { [ -n "$(compgen -G "$1/lib/libsycl.so.*")" ] && [ -e "$1/include/sycl/sycl.hpp" ]; }
+nvrtc_libraries() { compgen -G "$1/lib/python3*/*-packages/nvidia/*/lib/libnvrtc.so.*"; }
+has_nvrtc() { [ "$(nvrtc_libraries "$1" | wc -l)" -eq ${#nvrtc_wheels[@]} ]; }
+
+# bring makes a folder of wheels, unless it is complete.
+bring() { # name, what, folder, check, wheel...
+	local name=$1 what=$2 dir=$3 check=$4 new
+	shift 4
+	[ ! -e "$dir/complete" ] || return 0
+	[ "$(uname -sm)" = "Linux x86_64" ] || { skip "$name" "$what" "the wheels are for Linux on x86-64"; return 0; }
+	command -v python3 >/dev/null || { skip "$name" "$what" "there is no python3"; return 0; }
 	mkdir -p "$cache"
-	if command -v flock >/dev/null; then
-		exec 9>"$cache/lock"
-		flock 9 # another checkout may be at it
-	fi
-	if [ ! -e "$root/complete" ]; then
-		echo "installing: ${wheels[*]} (1.5 GB) into $root"
+	(
+		if command -v flock >/dev/null; then
+			exec 9>"$cache/lock"
+			flock 9 # another checkout may be at it
+		fi
+		[ ! -e "$dir/complete" ] || exit 0
+		echo "installing: $* into $dir"
 		new=$(mktemp -d "$cache/new-XXXXXX")
 		trap 'rm -rf "$new"' EXIT
-		if ! fill "$new/tree" >"$new/log" 2>&1; then
+		if ! { fill "$new/tree" "$@" && "$check" "$new/tree"; } >"$new/log" 2>&1; then
 			tail -n 5 "$new/log" >&2
-			skip "installing the wheels failed"
+			skip "$name" "$what" "installing the wheels failed"
+			exit 0
 		fi
 		touch "$new/tree/complete"
-		rm -rf "$root"
-		mv "$new/tree" "$root"
-	fi
-fi
+		rm -rf "$dir"
+		mv "$new/tree" "$dir"
+	)
+}
 
-printf 'export TANDEM_SYCL_ROOT=%q\n' "$root" >"$env.$$"
+bring sycl "SYCL runtime" "$root" has_sycl "${wheels[@]}" # 1.5 GB
+bring nvrtc "NVRTC" "$nvrtc_root" has_nvrtc "${nvrtc_wheels[@]}"
+
+{
+	[ ! -e "$root/complete" ] || printf 'export TANDEM_SYCL_ROOT=%q\n' "$root"
+	[ ! -e "$nvrtc_root/complete" ] || printf 'export TANDEM_NVRTC_LIBRARY=%q\n' "$(nvrtc_libraries "$nvrtc_root" | paste -sd:)"
+} >"$env.$$"
 mv "$env.$$" "$env"
