@@ -12,6 +12,14 @@ type declared struct {
 	params []*variable // of a function
 	old    bool        // the parameters are names only
 	at     int         // index of the name's token, -1: abstract
+	list   paramTokens // of a function
+}
+
+// paramTokens are the tokens of a parameter list: its brackets, and from where
+// to where each parameter goes.
+type paramTokens struct {
+	open, close int
+	params      [][2]int
 }
 
 // declarator reads a declarator of the given base type; it may lack a name.
@@ -63,7 +71,7 @@ func (p *parser) declarator(base *ctype) declared {
 		p.expect(")")
 		p.i = end
 		if in.params == nil {
-			in.params, in.old = d.params, d.old
+			in.params, in.old, in.list = d.params, d.old, d.list
 		}
 		return in
 	}
@@ -97,10 +105,12 @@ func (p *parser) suffixes(t *ctype, d *declared) *ctype {
 		elem := p.suffixes(t, d)
 		return &ctype{kind: kindArray, elem: elem, count: n, space: elem.space, isConst: elem.isConst}
 	case p.tok().is("("):
+		list := paramTokens{open: p.i}
 		p.i++
-		params, old := p.parameters()
+		params, old := p.parameters(&list)
+		list.close = p.i - 1
 		if d.params == nil {
-			d.params, d.old = params, old
+			d.params, d.old, d.list = params, old, list
 		}
 		return p.suffixes(&ctype{kind: kindFunction, elem: t, name: "a function"}, d)
 	}
@@ -108,7 +118,7 @@ func (p *parser) suffixes(t *ctype, d *declared) *ctype {
 }
 
 // parameters reads a parameter list behind its opening bracket.
-func (p *parser) parameters() (params []*variable, old bool) {
+func (p *parser) parameters(list *paramTokens) (params []*variable, old bool) {
 	params = []*variable{}
 	if p.accept(")") {
 		return params, false
@@ -122,6 +132,7 @@ func (p *parser) parameters() (params []*variable, old bool) {
 			p.expect(")")
 			return params, old
 		}
+		from := p.i
 		s := p.specifiers()
 		if s.base == nil {
 			t := p.tok()
@@ -146,6 +157,7 @@ func (p *parser) parameters() (params []*variable, old bool) {
 			t = pointerTo(t.elem)
 		}
 		params = append(params, &variable{name: d.name, typ: t, pos: d.pos, param: len(params)})
+		list.params = append(list.params, [2]int{from, p.i})
 		if len(params) > 1000 {
 			bailf(d.pos, "more than 1000 parameters")
 		}

@@ -69,6 +69,7 @@ type specifiers struct {
 	base                  *ctype
 	attrs                 attributes
 	names                 []string // tags and enumerators declared on the way
+	from, spaceAt         int      // tokens: the first one, and the address space (-1: none)
 	pos                   kernels.Pos
 }
 
@@ -114,7 +115,7 @@ func (p *parser) startsType(t token) bool {
 // specifiers reads qualifiers, storage classes and the type; base stays nil
 // where there is none.
 func (p *parser) specifiers() *specifiers {
-	s := &specifiers{pos: p.tok().pos}
+	s := &specifiers{pos: p.tok().pos, from: p.i, spaceAt: -1}
 	words := map[string]int{}
 	for {
 		t := p.tok()
@@ -122,7 +123,7 @@ func (p *parser) specifiers() *specifiers {
 			break
 		}
 		if sp, ok := spaces[t.text]; ok {
-			s.space = sp
+			s.space, s.spaceAt = sp, p.i
 			p.i++
 			continue
 		}

@@ -37,16 +37,28 @@ type expr struct {
 	typ     *ctype
 	onTrue  *context // in which y of && and of ?: is evaluated
 	onFalse *context // y of ||, z of ?:
+
+	// Tokens: from begins and to is behind it; at is the operator, the name of
+	// a call or a member, the bracket that closes the type of a cast or of a
+	// vector, or the question mark, and mid the colon.
+	from, at, mid, to int
 }
 
 // expression reads an expression with commas.
 func (p *parser) expression() *expr {
+	from := p.i
 	e := p.assignment()
 	for p.tok().is(",") {
-		pos := p.tok().pos
+		pos, at := p.tok().pos, p.i
 		p.i++
-		e = &expr{op: opComma, pos: pos, x: e, y: p.assignment()}
+		e = p.span(from, at, &expr{op: opComma, pos: pos, x: e, y: p.assignment()})
 	}
+	return e
+}
+
+// span notes the tokens of an expression that ends here.
+func (p *parser) span(from, at int, e *expr) *expr {
+	e.from, e.at, e.to = from, at, p.i
 	return e
 }
 
@@ -56,20 +68,25 @@ var assignOps = map[string]bool{"=": true, "+=": true, "-=": true, "*=": true, "
 func (p *parser) assignment() *expr {
 	p.enter()
 	defer p.leave()
+	from := p.i
 	e := p.choice()
 	if t := p.tok(); t.kind == tokPunct && assignOps[t.text] {
+		at := p.i
 		p.i++
-		return &expr{op: opAssign, text: t.text, pos: t.pos, x: e, y: p.assignment()}
+		return p.span(from, at, &expr{op: opAssign, text: t.text, pos: t.pos, x: e, y: p.assignment()})
 	}
 	return e
 }
 
 func (p *parser) choice() *expr {
+	from := p.i
 	e := p.binary(0)
+	at := p.i
 	if t := p.tok(); p.accept("?") {
 		y := p.expression()
+		mid := p.i
 		p.expect(":")
-		return &expr{op: opChoose, pos: t.pos, x: e, y: y, z: p.assignment()}
+		return p.span(from, at, &expr{op: opChoose, pos: t.pos, x: e, y: y, z: p.assignment(), mid: mid})
 	}
 	return e
 }
@@ -77,45 +94,47 @@ func (p *parser) choice() *expr {
 func (p *parser) binary(above int) *expr {
 	p.enter()
 	defer p.leave()
+	from := p.i
 	e := p.unary()
 	for {
-		t := p.tok()
+		t, at := p.tok(), p.i
 		prec := precedence[t.text]
 		if t.kind != tokPunct || prec <= above {
 			return e
 		}
 		p.i++
-		e = &expr{op: opBinary, text: t.text, pos: t.pos, x: e, y: p.binary(prec)}
+		e = p.span(from, at, &expr{op: opBinary, text: t.text, pos: t.pos, x: e, y: p.binary(prec)})
 	}
 }
 
 func (p *parser) unary() *expr {
 	p.enter()
 	defer p.leave()
-	t := p.tok()
+	t, from := p.tok(), p.i
 	switch {
 	case t.kind == tokPunct && (t.text == "+" || t.text == "-" || t.text == "~" || t.text == "!" || t.text == "*" || t.text == "&"):
 		p.i++
-		return &expr{op: opUnary, text: t.text, pos: t.pos, x: p.unary()}
+		return p.span(from, from, &expr{op: opUnary, text: t.text, pos: t.pos, x: p.unary()})
 	case t.is("++") || t.is("--"):
 		p.i++
-		return &expr{op: opUpdate, text: t.text, pos: t.pos, x: p.unary()}
+		return p.span(from, from, &expr{op: opUpdate, text: t.text, pos: t.pos, x: p.unary()})
 	case t.kind == tokIdent && t.text == "sizeof":
 		p.i++
 		if p.tok().is("(") && p.startsType(p.ahead(1)) {
 			p.i++
 			typ := p.typeName()
 			p.expect(")")
-			return &expr{op: opSize, pos: t.pos, typ: typ}
+			return p.span(from, from, &expr{op: opSize, pos: t.pos, typ: typ})
 		}
-		return &expr{op: opSize, pos: t.pos, x: p.unary()}
+		return p.span(from, from, &expr{op: opSize, pos: t.pos, x: p.unary()})
 	case t.is("(") && p.startsType(p.ahead(1)):
 		p.i++
 		typ := p.typeName()
+		at := p.i
 		p.expect(")")
 		if p.tok().is("{") {
 			list := p.list()
-			return p.postfix(&expr{op: opVector, pos: t.pos, typ: typ, args: list.args})
+			return p.postfix(p.span(from, at, &expr{op: opVector, pos: t.pos, typ: typ, args: list.args}))
 		}
 		if typ.kind == kindVector && p.tok().is("(") {
 			p.i++
@@ -127,9 +146,9 @@ func (p *parser) unary() *expr {
 				}
 			}
 			p.expect(")")
-			return p.postfix(e)
+			return p.postfix(p.span(from, at, e))
 		}
-		return &expr{op: opCast, pos: t.pos, typ: typ, x: p.unary()}
+		return p.span(from, at, &expr{op: opCast, pos: t.pos, typ: typ, x: p.unary()})
 	}
 	return p.postfix(p.primary())
 }
@@ -147,7 +166,7 @@ func (p *parser) typeName() *ctype {
 }
 
 func (p *parser) primary() *expr {
-	t := p.tok()
+	t, from := p.tok(), p.i
 	p.i++
 	switch {
 	case t.is("("):
@@ -155,14 +174,14 @@ func (p *parser) primary() *expr {
 		p.expect(")")
 		return e
 	case t.kind == tokNumber || t.kind == tokChar:
-		return &expr{op: opNumber, text: t.text, pos: t.pos}
+		return p.span(from, from, &expr{op: opNumber, text: t.text, pos: t.pos})
 	case t.kind == tokString:
 		for p.tok().kind == tokString {
 			p.i++
 		}
-		return &expr{op: opString, pos: t.pos}
+		return p.span(from, from, &expr{op: opString, pos: t.pos})
 	case t.kind == tokIdent && !reserved[t.text]:
-		e := &expr{op: opName, text: t.text, pos: t.pos, v: p.variable(t.text)}
+		e := p.span(from, from, &expr{op: opName, text: t.text, pos: t.pos, v: p.variable(t.text)})
 		if e.v == nil && p.tok().is("(") {
 			return p.call(e)
 		}
@@ -185,16 +204,18 @@ func (p *parser) call(name *expr) *expr {
 		}
 	}
 	p.expect(")")
-	return e
+	return p.span(name.from, name.at, e)
 }
 
 func (p *parser) postfix(e *expr) *expr {
+	from := e.from
 	for {
-		t := p.tok()
+		t, at := p.tok(), p.i
 		switch {
 		case p.accept("["):
 			e = &expr{op: opIndex, pos: e.pos, x: e, y: p.expression()}
 			p.expect("]")
+			p.span(from, at, e)
 		case t.is(".") || t.is("->"):
 			p.i++
 			n := p.tok()
@@ -206,10 +227,10 @@ func (p *parser) postfix(e *expr) *expr {
 			if t.is("->") {
 				op = opArrow
 			}
-			e = &expr{op: op, text: n.text, pos: t.pos, x: e}
+			e = p.span(from, at+1, &expr{op: op, text: n.text, pos: t.pos, x: e})
 		case t.is("++") || t.is("--"):
 			p.i++
-			e = &expr{op: opUpdate, text: t.text, pos: t.pos, x: e}
+			e = p.span(from, at, &expr{op: opUpdate, text: t.text, pos: t.pos, x: e})
 		case t.is("("):
 			bailf(t.pos, "calls through pointers are not supported")
 		default:

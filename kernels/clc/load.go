@@ -58,23 +58,11 @@ type found struct {
 // read reads a source. The error is that of a source that cannot be read at
 // all.
 func read(name string, text []byte, o Options) (*found, error) {
-	set, err := o.settings()
+	u, err := open(name, text, o)
 	if err != nil {
 		return nil, err
 	}
-	if len(text) > maxFileBytes {
-		return nil, &Error{kernels.Pos{File: name}, fmt.Sprintf("the source has %d bytes, more than the %d that a source may have", len(text), maxFileBytes)}
-	}
-	main, err := newFile(name, text)
-	if err != nil {
-		return nil, err
-	}
-	prep, fault := preprocess(name, main, set)
-	if fault != nil {
-		return nil, fault
-	}
-	u := parse(name, prep, set)
-	src := &devices.Source{Name: filepath.Base(name), Language: devices.LangOpenCL, Text: []byte(prep.text.String()), Options: set.options}
+	src := &devices.Source{Name: filepath.Base(name), Language: devices.LangOpenCL, Text: []byte(u.prep.text.String()), Options: u.set.options}
 	l := &found{u: u}
 	for _, f := range u.order {
 		k, err := u.kernel(f, src)

@@ -230,7 +230,7 @@ func (x *expander) special(t token) {
 				text, _ := strconv.Unquote(inner[0][0].text)
 				f, err := newFile(t.pos.File, []byte(text))
 				if err == nil {
-					x.p.pragmas = append(x.p.pragmas, pragma{t.pos, f.toks})
+					x.p.pragmas = append(x.p.pragmas, pragma{t.pos, f.toks, len(x.p.out)})
 				}
 			}
 			return

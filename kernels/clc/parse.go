@@ -10,6 +10,7 @@ func parse(name string, prep *prep, set *settings) *unit {
 		decls: map[string][]*decl{}, funcs: map[string]*function{}, globals: map[string]*variable{}, enums: map[string]int64{}}
 	p := &parser{u: u, toks: prep.out, tags: map[string]*ctype{}}
 	p.types = []map[string]*ctype{builtins(), {}}
+	u.basic = p.types[0]
 	p.vars = []map[string]*variable{u.globals, {}}
 	p.closed = token{kind: tokEOF, pos: kernels.Pos{File: name}}
 	if n := len(prep.out); n > 0 {
@@ -96,6 +97,7 @@ func (p *parser) external() {
 			p.name(dc.typ, dc.name)
 			p.types[1][dc.name] = dc.typ
 		case dc.typ.kind == kindFunction:
+			p.u.heads = append(p.u.heads, head{name: dc.name, from: s.from, nameAt: dc.at, list: dc.list, first: first, decl: d})
 			if p.function(s, dc, d, first) {
 				d.to = p.i
 				return
@@ -103,8 +105,11 @@ func (p *parser) external() {
 		default:
 			v := &variable{name: dc.name, typ: dc.typ, pos: dc.pos, param: -1, global: true}
 			if p.accept("=") {
-				p.unsized(v, p.initialiser())
+				x := p.initialiser()
+				p.unsized(v, x)
+				p.u.inits = append(p.u.inits, x)
 			}
+			p.u.objects = append(p.u.objects, placed{v: v, spaceAt: s.spaceAt, decl: d})
 			d.global = d.global || dc.typ.space != spaceConstant && !dc.typ.isConst
 			p.u.globals[dc.name] = v
 		}

@@ -33,6 +33,7 @@ type prep struct {
 type pragma struct {
 	pos  kernels.Pos
 	toks []token
+	at   int // token of the output that it stands before
 }
 
 // use is the expansion of a macro in front of token at of the output.
@@ -215,7 +216,7 @@ func (p *prep) pragma(r *reader, d []token, at kernels.Pos) {
 		r.done = d[2].end
 		return
 	}
-	p.pragmas = append(p.pragmas, pragma{at, d[2:]})
+	p.pragmas = append(p.pragmas, pragma{at, d[2:], len(p.out)})
 }
 
 func (p *prep) line(r *reader, args, d []token, at kernels.Pos) {

@@ -211,6 +211,7 @@ func (p *parser) declaration() *stmt {
 			delete(p.vars[scope], d.name)
 		case d.typ.kind == kindFunction:
 			// a prototype inside a function declares what the file defines
+			p.u.heads = append(p.u.heads, head{name: d.name, from: s.from, nameAt: d.at, list: d.list, fn: p.fn})
 		default:
 			v := &variable{name: d.name, typ: d.typ, pos: d.pos, param: -1}
 			p.vars[scope][d.name] = v
@@ -221,6 +222,7 @@ func (p *parser) declaration() *stmt {
 				p.unsized(v, val)
 			}
 			st.vars, st.vals = append(st.vars, v), append(st.vals, val)
+			p.u.objects = append(p.u.objects, placed{v: v, spaceAt: s.spaceAt, fn: p.fn})
 			if v.typ.space == spaceLocal && v.typ.kind != kindPointer {
 				p.fn.locals = append(p.fn.locals, v)
 			}

@@ -18,6 +18,30 @@ type unit struct {
 	enums   map[string]int64
 	faults  faults
 	device  *taint // what hangs on the device, once asked for
+
+	basic   map[string]*ctype // the types of the language
+	heads   []head            // of functions, in order
+	objects []placed          // variables, in order
+	inits   []*expr           // initialisers at program scope
+}
+
+// head is the head of a function, with a body or without.
+type head struct {
+	name         string
+	from, nameAt int // tokens: the first specifier, and the name
+	list         paramTokens
+	first        bool      // of its declaration
+	decl         *decl     // at program scope
+	fn           *function // inside of which it stands
+}
+
+// placed is a variable that a declaration makes. Its address space stands at a
+// token, -1 where its type brings it along.
+type placed struct {
+	v       *variable
+	spaceAt int
+	decl    *decl     // at program scope
+	fn      *function // inside of which it stands
 }
 
 // decl is a declaration of program scope.
