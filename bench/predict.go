@@ -173,7 +173,7 @@ func (p *predictions) compare(ctx context.Context, g *tandem.Graph, errs *[]floa
 	if err != nil {
 		return err
 	}
-	predicted := plan.Problem.Tasks[0].Cost[0].Run
+	predicted := plan.Problem().Tasks[0].Cost[0].Run
 	p.runs.taken()
 	r, err := p.session.Start(ctx, plan)
 	if err != nil {

@@ -38,9 +38,9 @@ type BatchTask struct {
 // A BatchHost watches a batch. Its methods are called on the device's workers,
 // several at a time, and must not wait for anything of the device.
 type BatchHost interface {
-	// Stopped is asked before each task: an error ends the task with it
-	// instead of running it.
-	Stopped() error
+	// Begin is asked before each task: an error ends the task with it instead
+	// of running it.
+	Begin(task int32) error
 	// Ended tells that a task is over. worker is less than the device's number
 	// of compute units, and the same for two calls only if one comes after the
 	// other. Of a task that has not run the times are zero.

@@ -36,7 +36,7 @@ func (pl *planner) chunks(i int, nd devices.NDRange, a *agent, run time.Duration
 			return []devices.NDRange{nd}
 		}
 		n := min(int(run/max(chunkOverhead*launch, minStolen)), maxStolen)
-		if pl.Problem.Tasks[i].Cost[a.index].Source == "guess" {
+		if pl.problem.Tasks[i].Cost[a.index].Source == "guess" {
 			n = maxStolen // run says nothing yet, and the shares are likely to be wrong
 		}
 		return pl.cut(i, nd, n)
@@ -65,7 +65,7 @@ func (pl *planner) chunks(i int, nd devices.NDRange, a *agent, run time.Duration
 
 // cut makes up to n parts of a share, of about the same size.
 func (pl *planner) cut(i int, nd devices.NDRange, n int) []devices.NDRange {
-	task, place, split := &pl.graph.tasks[i], &pl.placed[i], pl.Problem.Tasks[i].Split
+	task, place, split := &pl.graph.tasks[i], &pl.placed[i], pl.problem.Tasks[i].Split
 	grain := max(task.call.Range.Local[place.dim], 1)
 	if split != nil {
 		grain = max(grain, split.Grain)

@@ -7,6 +7,7 @@ import (
 	goruntime "runtime"
 	"slices"
 	"sort"
+	"sync/atomic"
 
 	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/kernels"
@@ -30,6 +31,9 @@ type Graph struct {
 	home   []*Buffer              // to be brought to the host within the run
 	faults []error
 	names  names
+
+	version int                    // counts changes
+	direct  atomic.Pointer[direct] // made for a version
 
 	recent [64]*bufferUse // of use, by number of the buffer
 	slots  []*Buffer      // room for the next tasks' buffers
@@ -213,6 +217,7 @@ func (g *Graph) add(c *kernels.Call, buffers []*Buffer) Task {
 		}
 		n++
 	}
+	g.version++
 	g.tasks = append(g.tasks, task{call: c, buffers: buffers, after: g.predecessors()})
 	return Task{g, int(id), int(id)}
 }

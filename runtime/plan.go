@@ -22,15 +22,40 @@ type Plan struct {
 	graph   *Graph
 	order   []int // topological, as lowering follows it
 	placed  []placement
+	direct  *direct    // the graph runs as one batch; nil: task by task
 	mu      sync.Mutex // held while compiling: a plan may be started by several goroutines
 	ready   bool       // everything is compiled
 	lost    []int      // agents that were lost while compiling
 	// Predicted is the makespan that the cost model expects.
 	Predicted time.Duration
-	// Problem and Schedule are what the partitioner was asked and what it
-	// answered, for reports; nil for an empty graph.
-	Problem  *partitioner.Problem
-	Schedule *partitioner.Plan
+
+	problem    *partitioner.Problem
+	schedule   *partitioner.Plan
+	completing sync.Mutex
+}
+
+// Problem is what the partitioner was asked, for reports; nil for an empty
+// graph.
+func (p *Plan) Problem() *partitioner.Problem {
+	_ = p.complete() // without devices left there is no problem either
+	return p.problem
+}
+
+// Schedule is what the partitioner answered; nil for an empty graph.
+func (p *Plan) Schedule() *partitioner.Plan {
+	_ = p.complete()
+	return p.schedule
+}
+
+// complete decides what a plan of a graph that runs as one batch left open,
+// because only reports ask for it.
+func (p *Plan) complete() error {
+	p.completing.Lock()
+	defer p.completing.Unlock()
+	if p.placed != nil || len(p.graph.tasks) == 0 {
+		return nil
+	}
+	return p.decide()
 }
 
 // placement is where one task runs.
@@ -63,33 +88,48 @@ func (s *Session) Plan(ctx context.Context, g *Graph) (*Plan, error) {
 	if err := s.owns(g); err != nil {
 		return nil, err
 	}
-	order, err := g.sorted()
-	if err != nil {
-		return nil, err
-	}
-	p := &Plan{session: s, graph: g, order: order, placed: make([]placement, len(g.tasks))}
-	if len(order) == 0 {
+	p := &Plan{session: s, graph: g}
+	if len(g.tasks) == 0 {
 		return p, nil
 	}
-	pl := newPlanner(p)
-	if err := pl.build(); err != nil {
+	if p.direct = s.directly(g); p.direct != nil {
+		p.Predicted = p.direct.predict()
+		return p, nil
+	}
+	if err := p.decide(); err != nil {
 		return nil, err
 	}
-	p.Schedule, err = partitioner.HEFT(p.Problem)
-	if err != nil {
-		return nil, err
-	}
-	if effort := improveEffort(p.Schedule.Makespan); effort > 0 && len(s.agents) > 1 {
-		if p.Schedule, err = partitioner.Improve(p.Problem, p.Schedule, planSeed, effort); err != nil {
-			return nil, err
-		}
-	}
-	p.Predicted = p.Schedule.Makespan
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	pl.place()
 	return p, nil
+}
+
+// decide places every task.
+func (p *Plan) decide() error {
+	order, err := p.graph.sorted()
+	if err != nil {
+		return err
+	}
+	placed := make([]placement, len(order))
+	pl := newPlanner(p, placed)
+	if err := pl.build(); err != nil {
+		return err
+	}
+	if p.schedule, err = partitioner.HEFT(p.problem); err != nil {
+		return err
+	}
+	if effort := improveEffort(p.schedule.Makespan); effort > 0 && len(p.session.agents) > 1 {
+		if p.schedule, err = partitioner.Improve(p.problem, p.schedule, planSeed, effort); err != nil {
+			return err
+		}
+	}
+	p.order, p.placed = order, placed
+	if p.direct == nil {
+		p.Predicted = p.schedule.Makespan
+	}
+	pl.place()
+	return nil
 }
 
 // owns checks that the session is open and that the graph's buffers are its own.
@@ -127,6 +167,14 @@ const maxCompilers = 4
 func (p *Plan) compile(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.direct != nil {
+		return p.direct.compile(ctx)
+	}
+	return p.compilePlaced(ctx)
+}
+
+// compilePlaced compiles what the placed tasks need. p.mu is held.
+func (p *Plan) compilePlaced(ctx context.Context) error {
 	if p.ready {
 		return nil
 	}
@@ -186,7 +234,7 @@ func (p *Plan) compile(ctx context.Context) error {
 // decision explains the placement of task i.
 func (p *Plan) decision(run int64, i int) DecisionEvent {
 	e := DecisionEvent{Run: run, Task: i, Reason: p.placed[i].reason}
-	for _, c := range p.Schedule.Tasks[i].Candidates {
+	for _, c := range p.schedule.Tasks[i].Candidates {
 		e.Candidates = append(e.Candidates, Candidate{Device: p.session.agents[c.Device].info.ID, Run: c.Run, Move: c.Move, Start: c.Start, Refused: c.Refused})
 	}
 	for _, sh := range p.placed[i].shares {
@@ -203,6 +251,7 @@ func (p *Plan) decision(run int64, i int) DecisionEvent {
 
 // Decisions explains every placement, by task number.
 func (p *Plan) Decisions() []DecisionEvent {
+	_ = p.complete() // a plan was made, so that it can be made in full
 	all := make([]DecisionEvent, len(p.placed))
 	for i := range all {
 		all[i] = p.decision(0, i)

@@ -17,14 +17,15 @@ import (
 // placements.
 type planner struct {
 	*Plan
+	placed    []placement          // the Plan's, once they are all made
 	variants  [][]*kernels.Variant // by task and agent; nil: it cannot run there
 	selectors map[string]*selection
 	estimates map[estimateKey]partitioner.Estimate
 	fixed     []bool // tasks that are placed already, when planning again
 }
 
-func newPlanner(p *Plan) *planner {
-	return &planner{Plan: p, variants: make([][]*kernels.Variant, len(p.placed)),
+func newPlanner(p *Plan, placed []placement) *planner {
+	return &planner{Plan: p, placed: placed, variants: make([][]*kernels.Variant, len(placed)),
 		selectors: map[string]*selection{}, estimates: map[estimateKey]partitioner.Estimate{}}
 }
 
@@ -126,7 +127,7 @@ func (pl *planner) build() error {
 			prob.Data[d].Return = true
 		}
 	}
-	pl.Problem = prob
+	pl.problem = prob
 	return errors.Join(faults...)
 }
 
@@ -419,7 +420,7 @@ func (pl *planner) place() {
 		}
 		place, task := &pl.placed[i], &pl.graph.tasks[i]
 		place.shares = nil
-		scheduled := &pl.Schedule.Tasks[i]
+		scheduled := &pl.schedule.Tasks[i]
 		whole := task.call.Range.Norm()
 		if place.reason == "" || pl.fixed != nil {
 			place.reason = scheduled.Reason
@@ -438,7 +439,7 @@ func (pl *planner) place() {
 					predicted = time.Duration(float64(predicted) * float64(chunk.Items()) / float64(all))
 				}
 				spread := time.Duration(0)
-				if cost := pl.Problem.Tasks[i].Cost[share.Device]; cost.Run > 0 {
+				if cost := pl.problem.Tasks[i].Cost[share.Device]; cost.Run > 0 {
 					spread = time.Duration(float64(predicted) * float64(cost.Spread) / float64(cost.Run))
 				}
 				place.shares = append(place.shares, placedShare{agent: share.Device, nd: chunk, head: n == 0, variant: v, predicted: predicted, spread: spread,
@@ -455,9 +456,9 @@ func (pl *planner) place() {
 // early is lowered early, also where a run has too many operations to lower
 // all of them at once: no queue runs dry meanwhile.
 func (pl *planner) byStart() []int {
-	order := slices.Clone(pl.Schedule.Order)
+	order := slices.Clone(pl.schedule.Order)
 	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Compare(pl.Schedule.Tasks[a].Start, pl.Schedule.Tasks[b].Start)
+		return cmp.Compare(pl.schedule.Tasks[a].Start, pl.schedule.Tasks[b].Start)
 	})
 	return order
 }
@@ -466,10 +467,10 @@ func (pl *planner) byStart() []int {
 // it keeps all dependencies of the graph.
 func (pl *planner) forwardOrder() bool {
 	at := make([]int, len(pl.graph.tasks))
-	for n, t := range pl.Schedule.Order {
+	for n, t := range pl.schedule.Order {
 		at[t] = n
 	}
-	if len(pl.Schedule.Order) != len(at) {
+	if len(pl.schedule.Order) != len(at) {
 		return false
 	}
 	for i := range pl.graph.tasks {

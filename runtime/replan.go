@@ -105,7 +105,7 @@ func (r *Run) replan(todo []int) {
 func (p *Plan) again(todo []int, d *drift) (*Plan, error) {
 	s := p.session
 	np := &Plan{session: s, graph: p.graph, order: p.order, placed: slices.Clone(p.placed)}
-	pl := newPlanner(np)
+	pl := newPlanner(np, np.placed)
 	pl.fixed = make([]bool, len(p.placed))
 	for i := range pl.fixed {
 		pl.fixed[i] = true
@@ -116,11 +116,11 @@ func (p *Plan) again(todo []int, d *drift) (*Plan, error) {
 	if err := pl.build(); err != nil {
 		return nil, err
 	}
-	for j := range pl.Problem.Devices {
-		pl.Problem.Devices[j].Ready = time.Duration(max(d.ahead[j].Load(), 0))
+	for j := range pl.problem.Devices {
+		pl.problem.Devices[j].Ready = time.Duration(max(d.ahead[j].Load(), 0))
 	}
 	var err error
-	if np.Schedule, err = partitioner.HEFT(pl.Problem); err != nil {
+	if np.schedule, err = partitioner.HEFT(pl.problem); err != nil {
 		return nil, err
 	}
 	np.Predicted = p.Predicted // of the run as a whole, as first planned

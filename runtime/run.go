@@ -3,6 +3,7 @@ package tandem
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,7 +30,7 @@ type Run struct {
 	done    chan struct{}
 	lowered chan struct{} // closed when every op has been put in order
 
-	partsLeft []atomic.Int32 // by task
+	partsLeft []atomic.Int32 // by task; nil where it runs as one batch
 	last      map[int][]*op  // of tasks that others wait for by request; lowering only
 	tasksDone atomic.Int64
 	stop      atomic.Pointer[error] // why the run was cancelled
@@ -102,12 +103,10 @@ func (s *Session) newRun(ctx context.Context, p *Plan) (r *Run, before []*Run, e
 	g := p.graph
 	r = &Run{session: s, graph: g, plan: p, current: p,
 		observed: s.observer.Launched != nil || s.observer.Copied != nil,
-		done:     make(chan struct{}), lowered: make(chan struct{}),
-		partsLeft: make([]atomic.Int32, len(g.tasks)), failed: map[int]bool{}, last: map[int][]*op{}}
+		done:     make(chan struct{}), lowered: make(chan struct{}), failed: map[int]bool{}}
 	r.room.init(&s.clock)
-	r.drift.ahead = make([]atomic.Int64, len(s.agents))
-	for i := range g.tasks {
-		r.partsLeft[i].Store(int32(len(p.placed[i].shares) * g.tasks[i].times()))
+	if p.direct == nil {
+		r.countParts()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,6 +130,16 @@ func (s *Session) newRun(ctx context.Context, p *Plan) (r *Run, before []*Run, e
 	s.active = append(s.active, r)
 	s.runs[r] = struct{}{}
 	return r, before, nil
+}
+
+// countParts makes the run's books on the parts of its tasks.
+func (r *Run) countParts() {
+	r.last = map[int][]*op{}
+	r.drift.ahead = make([]atomic.Int64, len(r.session.agents))
+	r.partsLeft = make([]atomic.Int32, len(r.graph.tasks))
+	for i := range r.graph.tasks {
+		r.partsLeft[i].Store(int32(len(r.plan.placed[i].shares) * r.graph.tasks[i].times()))
+	}
 }
 
 // shareBuffers reports whether two graphs have a buffer in common.
@@ -158,8 +167,12 @@ func (r *Run) announce() {
 		ob.RunStarted(e)
 	}
 	if ob.Decided != nil {
-		for i := range r.plan.placed {
-			ob.Decided(r.plan.decision(r.id, i))
+		for i := range r.graph.tasks {
+			if d := r.plan.direct; d != nil {
+				ob.Decided(d.decision(r.id, i))
+			} else {
+				ob.Decided(r.plan.decision(r.id, i))
+			}
 		}
 	}
 }
@@ -172,6 +185,31 @@ func (r *Run) execute(before []*Run) {
 		<-b.lowered
 	}
 	r.room.begin()
+	if !r.executeDirect() {
+		r.lower()
+		r.allLowered()
+		for r.pending.Load() > 0 {
+			r.room.sleep()
+		}
+	}
+	// Nothing of the run is left: let its operations be collected, and mark
+	// what failed tasks left undefined.
+	s.mu.Lock()
+	for b := range r.graph.use {
+		if !b.freed {
+			b.tracker.Settle((*op).state)
+			b.tracker.EndRun(func(o *op) bool { done, _ := o.state(); return done })
+		}
+	}
+	delete(s.stuck, r)
+	s.mu.Unlock()
+	r.unhook()
+	r.end()
+	r.room.end()
+}
+
+// lower puts every task in order.
+func (r *Run) lower() {
 	// What a task writes last goes home right behind it: in a run that is lowered
 	// bit by bit the copies would come too late to hide behind later tasks.
 	home := map[int][]*Buffer{}
@@ -197,32 +235,15 @@ func (r *Run) execute(before []*Run) {
 	for _, b := range home[-1] {
 		r.lowerReturn(b)
 	}
+}
+
+// allLowered lets those go on that wait until the run is in order.
+func (r *Run) allLowered() {
+	s := r.session
 	s.mu.Lock()
-	for i, a := range s.active {
-		if a == r {
-			s.active = append(s.active[:i], s.active[i+1:]...)
-			break
-		}
-	}
+	s.active = slices.DeleteFunc(s.active, func(a *Run) bool { return a == r })
 	s.mu.Unlock()
 	close(r.lowered)
-	for r.pending.Load() > 0 {
-		r.room.sleep()
-	}
-	// Nothing of the run is left: let its operations be collected, and mark
-	// what failed tasks left undefined.
-	s.mu.Lock()
-	for b := range r.graph.use {
-		if !b.freed {
-			b.tracker.Settle((*op).state)
-			b.tracker.EndRun(func(o *op) bool { done, _ := o.state(); return done })
-		}
-	}
-	delete(s.stuck, r)
-	s.mu.Unlock()
-	r.unhook()
-	r.end()
-	r.room.end()
 }
 
 // opDone notes the end of an op.
@@ -334,13 +355,9 @@ func (r *Run) ended(o *op, a *agent, err error) error {
 	switch {
 	case err == nil:
 	case !errors.As(err, &skip):
-		err = r.fail(o, a.info.ID, err)
+		err = r.fail(o.task, o.attempt+1, a.info.ID, err)
 	case o.kind == opLaunch:
-		r.mu.Lock()
-		if r.barred == nil {
-			r.barred = &TaskError{Task: r.graph.nameOf(o.task), Attempt: 1, Err: err}
-		}
-		r.mu.Unlock()
+		r.bar(o.task, err)
 	}
 	if o.kind == opLaunch {
 		r.drift.over(o)
@@ -351,21 +368,30 @@ func (r *Run) ended(o *op, a *agent, err error) error {
 	return err
 }
 
-// fail records the first failure of a task.
-func (r *Run) fail(o *op, device string, err error) error {
-	te := &TaskError{Task: "bringing results to the host", Device: device, Attempt: o.attempt + 1, Err: err}
-	if o.task >= 0 {
-		te.Task = r.graph.nameOf(o.task)
+// bar records the first task that did not run.
+func (r *Run) bar(task int, err error) {
+	r.mu.Lock()
+	if r.barred == nil {
+		r.barred = &TaskError{Task: r.graph.nameOf(task), Attempt: 1, Err: err}
+	}
+	r.mu.Unlock()
+}
+
+// fail records the first failure of a task, -1: of a copy for the host.
+func (r *Run) fail(task, attempt int, device string, err error) error {
+	te := &TaskError{Task: "bringing results to the host", Device: device, Attempt: attempt, Err: err}
+	if task >= 0 {
+		te.Task = r.graph.nameOf(task)
 	}
 	r.mu.Lock()
-	first := !r.failed[o.task]
+	first := !r.failed[task]
 	if first {
-		r.failed[o.task] = true
+		r.failed[task] = true
 		r.errs = append(r.errs, te)
 	}
 	r.mu.Unlock()
 	if f := r.session.observer.Faulted; f != nil && first {
-		f(FaultEvent{r.id, o.task, device, err, "failed the task and what depends on it", true, r.session.clock.now()})
+		f(FaultEvent{r.id, task, device, err, "failed the task and what depends on it", true, r.session.clock.now()})
 	}
 	return te
 }

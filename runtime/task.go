@@ -35,6 +35,7 @@ func (t Task) each(f func(id int, n *task)) {
 	if t.id < 0 {
 		return
 	}
+	t.g.version++
 	for i := t.first; i <= t.id; i++ {
 		f(i, &t.g.tasks[i])
 	}
@@ -114,6 +115,7 @@ func (t Task) Repeat(n int) Task {
 	if t.first != t.id {
 		return t.g.fault(fmt.Errorf("task %q: a kernel of several steps cannot be repeated; add it %d times", t.name(), n))
 	}
+	t.g.version++
 	t.task().ask().repeat = n
 	return t
 }

@@ -255,6 +255,10 @@ func (e *Taint) Error() string { return e.Err.Error() }
 
 func (e *Taint) Unwrap() error { return e.Err }
 
+// Undefined is the first range that is undefined, nil if there is none. What
+// operations leave that are not over does not count yet.
+func (t *Tracker[O]) Undefined() error { return t.tainted(0, t.size) }
+
 func (t *Tracker[O]) tainted(lo, hi int64) error {
 	for i := t.find(lo); i < len(t.segs) && t.segs[i].lo < hi; i++ {
 		if s := &t.segs[i]; s.taint != nil {

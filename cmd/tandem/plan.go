@@ -179,13 +179,13 @@ func describePlan(s *tandem.Session, p *tandem.Plan) planJSON {
 	for _, d := range s.Devices() {
 		doc.Devices = append(doc.Devices, d.ID)
 	}
-	if p.Schedule == nil {
+	if p.Schedule() == nil {
 		return doc // an empty graph
 	}
-	doc.LowerBoundS = p.Schedule.LowerBound.Seconds()
+	doc.LowerBoundS = p.Schedule().LowerBound.Seconds()
 	decisions := p.Decisions()
 	for i, t := range p.Tasks() {
-		placed := &p.Schedule.Tasks[i]
+		placed := &p.Schedule().Tasks[i]
 		j := planTaskJSON{ID: t.ID, Name: t.Name, Kernel: t.Kernel, After: slices.Concat([]int{}, t.After),
 			StartS: placed.Start.Seconds(), FinishS: placed.Finish.Seconds(), Reason: decisions[i].Reason,
 			Shares: []planShareJSON{}, Candidates: []planCandidateJSON{}}
@@ -202,9 +202,9 @@ func describePlan(s *tandem.Session, p *tandem.Plan) planJSON {
 		}
 		doc.Tasks = append(doc.Tasks, j)
 	}
-	for _, m := range p.Schedule.Transfers {
-		d := &p.Problem.Data[m.Datum]
-		doc.Transfers = append(doc.Transfers, planMoveJSON{Buffer: d.Name, From: p.Problem.Nodes[m.From].Name, To: p.Problem.Nodes[m.To].Name,
+	for _, m := range p.Schedule().Transfers {
+		d := &p.Problem().Data[m.Datum]
+		doc.Transfers = append(doc.Transfers, planMoveJSON{Buffer: d.Name, From: p.Problem().Nodes[m.From].Name, To: p.Problem().Nodes[m.To].Name,
 			Bytes: m.Hi - m.Lo, StartS: m.Start.Seconds(), FinishS: m.End.Seconds()})
 	}
 	return doc

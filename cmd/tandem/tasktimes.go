@@ -55,7 +55,7 @@ func (c *taskClock) list(p *tandem.Plan) []taskTimeJSON {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	out := []taskTimeJSON{}
-	if p == nil || p.Schedule == nil {
+	if p == nil || p.Schedule() == nil {
 		return out
 	}
 	for _, t := range p.Tasks() {
@@ -63,7 +63,7 @@ func (c *taskClock) list(p *tandem.Plan) []taskTimeJSON {
 		if !ran {
 			continue
 		}
-		planned := &p.Schedule.Tasks[t.ID]
+		planned := &p.Schedule().Tasks[t.ID]
 		out = append(out, taskTimeJSON{t.Name, (planned.Finish - planned.Start).Seconds(), time.Duration(v.to - v.from).Seconds()})
 	}
 	return out

@@ -334,7 +334,7 @@ func (r *batch) settle(w *worker) {
 
 // task runs t and returns one that became ready by that, -1: none.
 func (w *worker) task(r *batch, t int32) (next int32) {
-	if err := r.b.Host.Stopped(); err != nil {
+	if err := r.b.Host.Begin(t); err != nil {
 		return r.over(w, t, devices.Times{}, err)
 	}
 	if r.anyErr.Load() {

@@ -33,7 +33,7 @@ func newBatchLog(tasks, workers int) *batchLog {
 		loners: make([]atomic.Int32, workers), over: make(chan struct{})}
 }
 
-func (l *batchLog) Stopped() error {
+func (l *batchLog) Begin(int32) error {
 	if p := l.stop.Load(); p != nil {
 		return *p
 	}
@@ -324,7 +324,7 @@ func BenchmarkBatch(b *testing.B) {
 
 type idleHost struct{ over chan struct{} }
 
-func (n *idleHost) Stopped() error                                 { return nil }
+func (n *idleHost) Begin(int32) error                                 { return nil }
 func (n *idleHost) Ended(int, int32, devices.Times, error)         {}
 func (n *idleHost) Follows(task, successor int32, err error) error { return err }
 func (n *idleHost) Over()                                          { close(n.over) }

@@ -25,10 +25,10 @@ func newForecast(ctx context.Context, s *tandem.Session, g *tandem.Graph) (*fore
 	if err != nil {
 		return nil, err
 	}
-	if p.Problem == nil {
+	if p.Problem() == nil {
 		return nil, fmt.Errorf("a graph without tasks: %w", devices.ErrInvalid)
 	}
-	return &forecast{s.Devices(), p.Problem}, nil
+	return &forecast{s.Devices(), p.Problem()}, nil
 }
 
 // run is what tasks first to last take on device d one after the other,

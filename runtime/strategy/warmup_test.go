@@ -36,7 +36,7 @@ func TestWarmUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		for task := range 2 {
-			for _, e := range p.Problem.Tasks[task].Cost {
+			for _, e := range p.Problem().Tasks[task].Cost {
 				all, source = append(all, e.Run), e.Source
 			}
 		}
