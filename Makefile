@@ -7,7 +7,7 @@ TESTS ?= ./...
 PACKAGES ?= ./devices/... ./transfer/... ./runtime/... ./cmd/...
 COUNT := $(GO) run ./internal/testcount
 
-.PHONY: help test race check fuzz-short fuzz-nightly bench golden install cuda-double
+.PHONY: help test race check fuzz-short fuzz-nightly bench golden install cuda-double deps deps-env
 
 help:
 	@echo "make test        install what the tests need, run them all, fuzz for a while"
@@ -22,12 +22,19 @@ help:
 install:
 	@.ci/install
 
-test: install
-	@set -o pipefail; $(GO) test -json -timeout 25m $(TESTS) | $(COUNT)
+# What the tests need and this machine lacks; `. $$(make -s deps-env)` for a shell.
+deps:
+	@.ci/deps.sh
+
+deps-env:
+	@.ci/deps.sh env
+
+test: deps
+	@set -o pipefail; . $$(.ci/deps.sh env); $(GO) test -json -timeout 25m $(TESTS) | $(COUNT)
 	@.ci/fuzz 5s $(TESTS)
 
 race:
-	@set -o pipefail; $(GO) test -json -race -short -timeout 25m $(PACKAGES) | $(COUNT)
+	@set -o pipefail; . $$(.ci/deps.sh env); $(GO) test -json -race -short -timeout 25m $(PACKAGES) | $(COUNT)
 
 check:
 	@.ci/check

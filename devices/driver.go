@@ -33,6 +33,7 @@ type Backend struct {
 	Reason    error    `json:"-"`                 // why Available is false, wrapping one of the sentinels; nil otherwise
 	Hint      string   `json:"hint,omitempty"`    // the command or step that would mend Reason
 	Warnings  []string `json:"warnings,omitempty"`
+	Notes     []string `json:"notes,omitempty"` // what is as it should be and worth knowing: a device that cannot be used this way, and why
 	Devices   []Info   `json:"-"`
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/devices/all"
 	"github.com/tandemrun/tandem/devices/opencl"
+	"github.com/tandemrun/tandem/devices/sycl"
 	tandem "github.com/tandemrun/tandem/runtime"
 )
 
@@ -66,7 +67,7 @@ data. Exit codes: 0 done, 1 the work failed, 2 the input or usage is wrong,
 	// Completion offers the backends' names; ids would take a probe at each tab.
 	_ = root.RegisterFlagCompletionFunc("devices", cobra.FixedCompletions([]string{"cpu", "opencl", "kind=cpu", "kind=gpu", "kind=fpga", "!cpu"}, cobra.ShellCompDirectiveNoFileComp))
 	root.AddCommand(a.runCommand(), a.execCommand(), a.planCommand(), a.probeCommand(), a.checkCommand(),
-		a.kernelsCommand(), a.compareCommand(), a.modelCommand(), a.benchCommand(), a.schemaCommand(), a.versionCommand())
+		a.kernelsCommand(), a.compareCommand(), a.modelCommand(), a.benchCommand(), a.schemaCommand(), a.syclCommand(), a.versionCommand())
 	return root
 }
 
@@ -77,11 +78,16 @@ func (a *app) drivers() []devices.Driver {
 		return a.driverList
 	}
 	a.driverList = all.Drivers()
+	exe, err := os.Executable()
+	if err != nil {
+		return a.driverList // the libraries are asked in this process
+	}
 	for _, d := range a.driverList {
-		if o, ok := d.(*opencl.Driver); ok {
-			if exe, err := os.Executable(); err == nil {
-				o.Child = exe
-			}
+		switch d := d.(type) {
+		case *opencl.Driver:
+			d.Child = exe
+		case *sycl.Driver:
+			d.Child = exe
 		}
 	}
 	return a.driverList

@@ -7,11 +7,12 @@ import (
 	"os"
 
 	"github.com/tandemrun/tandem/devices/opencl"
+	"github.com/tandemrun/tandem/devices/sycl"
 )
 
 func main() {
 	// A vendor library that breaks does so in a child of this program.
-	if opencl.RunProbeChild() {
+	if opencl.RunProbeChild() || sycl.RunProbeChild() {
 		return
 	}
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,12 +17,20 @@ import (
 	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/devices/devicetest"
 	"github.com/tandemrun/tandem/devices/opencl"
+	"github.com/tandemrun/tandem/devices/sycl"
+	"github.com/tandemrun/tandem/devices/sycl/find"
 	"github.com/tandemrun/tandem/runtime/arrayfile"
 )
 
 func TestMain(m *testing.M) {
-	if opencl.RunProbeChild() {
+	if opencl.RunProbeChild() || sycl.RunProbeChild() {
 		os.Exit(0)
+	}
+	// What the tests run has empty caches: it would build the shim each time.
+	if os.Getenv(sycl.ShimVariable) == "" {
+		if path, _, err := sycl.BuildShim(context.Background(), ""); err == nil {
+			os.Setenv(sycl.ShimVariable, path)
+		}
 	}
 	testscript.Main(m, map[string]func(){"tandem": main})
 }
@@ -30,6 +39,7 @@ func TestMain(m *testing.M) {
 func TestScripts(t *testing.T) {
 	runScripts(t, "cpu", func(e *testscript.Env) {
 		e.Setenv(opencl.LibraryVariable, filepath.Join(e.WorkDir, "no-such-library.so"))
+		e.Setenv(find.RootVariable, filepath.Join(e.WorkDir, "no-such-folder"))
 		program, _, _ := strings.Cut(e.Getenv("PATH"), string(filepath.ListSeparator))
 		e.Setenv("PATH", program) // no tools for FPGAs, no compilers
 	})
@@ -63,6 +73,7 @@ func runScripts(t *testing.T, dir string, setup func(*testscript.Env)) {
 			e.Setenv("TANDEM_CACHE_DIR", filepath.Join(e.WorkDir, ".cache", "tandem"))
 			e.Setenv("POCL_CACHE_DIR", cache)
 			e.Setenv("MODULE", module)
+			e.Setenv(sycl.ShimVariable, os.Getenv(sycl.ShimVariable))
 			setup(e)
 			return nil
 		},

@@ -28,7 +28,7 @@ func (a *app) probeCommand() *cobra.Command {
 there is none and what to install. Devices that are faces of one processor are
 grouped; the planner uses one face at a time, and the one marked as preferred is
 chosen by measurement where every face was calibrated, else a vendor's own
-interface comes before OpenCL and OpenCL before Go functions.
+interface comes before OpenCL, OpenCL before SYCL and SYCL before Go functions.
 
 --calibrate measures copy bandwidth and latency each way, launch latency, peak
 arithmetic and memory bandwidth of each device (about a second each), and keeps
@@ -151,10 +151,12 @@ func (a *app) calibrate(ctx context.Context, d devices.Driver, info *devices.Inf
 }
 
 // faceRank orders the faces of one processor where nothing was measured: a
-// vendor's own interface, OpenCL, Go functions.
+// vendor's own interface, OpenCL, SYCL on top of that, Go functions.
 func faceRank(backend string) int {
 	switch backend {
 	case "cpu":
+		return 3
+	case "sycl":
 		return 2
 	case "opencl":
 		return 1
@@ -198,9 +200,9 @@ func preferFaces(list []deviceJSON) {
 		case measured:
 			d.PreferredReason = fmt.Sprintf("%s measured faster on the same processor", list[best].ID)
 		case d.Preferred:
-			d.PreferredReason = "by backend (not all faces are calibrated): a vendor's own interface, then OpenCL, then Go functions"
+			d.PreferredReason = "by backend (not all faces are calibrated): a vendor's own interface, OpenCL, SYCL, Go functions"
 		default:
-			d.PreferredReason = fmt.Sprintf("%s comes first on the same processor: a vendor's own interface, then OpenCL, then Go functions", list[best].ID)
+			d.PreferredReason = fmt.Sprintf("%s comes first on the same processor: a vendor's own interface, OpenCL, SYCL, Go functions", list[best].ID)
 		}
 	}
 }

@@ -28,6 +28,9 @@ func printProbe(w io.Writer, doc *probeJSON) {
 		for _, warning := range b.Warnings {
 			fmt.Fprintf(w, "  %-8s warning: %s\n", "", warning)
 		}
+		for _, note := range b.Notes {
+			fmt.Fprintf(w, "  %-8s note: %s\n", "", note)
+		}
 	}
 	printed := map[string]bool{}
 	for i := range doc.Devices {

@@ -6,6 +6,8 @@ import (
 	"github.com/tandemrun/tandem/devices/cpu"
 	"github.com/tandemrun/tandem/devices/fpga"
 	"github.com/tandemrun/tandem/devices/opencl"
+	"github.com/tandemrun/tandem/devices/sycl"
+	"github.com/tandemrun/tandem/devices/sycl/find"
 )
 
 // Drivers are all drivers, in the order in which their devices are listed.
@@ -14,5 +16,23 @@ import (
 // to are the caller's.
 func Drivers() []devices.Driver {
 	n, _ := cpu.Budget()
-	return []devices.Driver{cpu.Driver{}, &opencl.Driver{MaxHostThreads: n}, &fpga.Driver{}}
+	return []devices.Driver{
+		cpu.Driver{},
+		&opencl.Driver{MaxHostThreads: n, Beside: IntelOpenCL()},
+		&sycl.Driver{MaxHostThreads: n},
+		&fpga.Driver{},
+	}
+}
+
+// IntelOpenCL is Intel's OpenCL for CPUs where it came with a SYCL runtime and
+// not with an entry in the system's list of vendors; the zero value where it
+// did not. A process has one OpenCL loader, so a program that lists an
+// opencl.Driver before a sycl.Driver itself sets this as its Beside: the SYCL
+// runtime finds no more devices than that loader knows.
+func IntelOpenCL() opencl.Installation {
+	r, ok := find.IntelOpenCL()
+	if !ok {
+		return opencl.Installation{}
+	}
+	return opencl.Installation{Library: r.IntelOpenCL, Platform: "Intel(R) OpenCL", Needs: r.Preload, Loader: r.OpenCL}
 }

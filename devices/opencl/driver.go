@@ -58,10 +58,17 @@ type Driver struct {
 	ProbeTimeout time.Duration
 
 	// MaxHostThreads bounds the threads of an OpenCL implementation that runs
-	// on the host's cores (PoCL's POCL_MAX_PTHREAD_COUNT, unless that is set):
-	// in a container with a CPU quota it would start one for each core of the
-	// machine. 0 leaves it as it is.
+	// on the host's cores (PoCL's POCL_MAX_PTHREAD_COUNT, the Intel runtime's
+	// CL_CONFIG_CPU_TBB_NUM_WORKERS, unless they are set): in a container with a
+	// CPU quota it would start one for each core of the machine. 0 leaves it as
+	// it is.
 	MaxHostThreads int
+
+	// Beside is an OpenCL implementation to use beside those that the system's
+	// list of vendors names. The zero value is none. It has no effect with
+	// Vendor, nor where the loader looks at the registry in place of files
+	// (Windows, macOS).
+	Beside Installation
 
 	mu     sync.Mutex
 	loaded *library // nil before the first load that succeeded

@@ -27,7 +27,7 @@ type icd struct {
 // name is what to call the entry in a message.
 func (i icd) name() string {
 	switch {
-	case i.File == "":
+	case i.File == "", i.File == besideEntry:
 		return i.Library
 	case i.Library == "":
 		return i.File

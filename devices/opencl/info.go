@@ -147,6 +147,11 @@ func describe(a *api, dev uintptr, p platform) (devices.Info, traits) {
 	switch info.Kind {
 	case devices.KindCPU:
 		info.PhysicalID, info.Queues = "cpu:0", 2
+		if strings.HasPrefix(p.name, "Intel(R) OpenCL") {
+			// Its runtime begins the work of a second queue beside the first's
+			// only when one of its threads happens to look for some.
+			info.Queues = 1
+		}
 	case devices.KindGPU:
 		info.Queues = 4
 	case devices.KindFPGA:

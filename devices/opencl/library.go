@@ -20,6 +20,7 @@ import (
 // library is a loaded OpenCL library with what was noticed while loading it.
 type library struct {
 	api      *api
+	last     string // the platform to list after all others; "": by name
 	warnings []string
 }
 
@@ -65,7 +66,11 @@ func (d *Driver) libraryNames() []string {
 	case "darwin":
 		return []string{"/System/Library/Frameworks/OpenCL.framework/OpenCL"}
 	}
-	return []string{"libOpenCL.so.1", "libOpenCL.so"}
+	names := []string{"libOpenCL.so.1", "libOpenCL.so"}
+	if d.Beside.Loader != "" {
+		names = append(names, d.Beside.Loader)
+	}
+	return names
 }
 
 // library loads the OpenCL library once. A failure is tried again at the next
@@ -84,11 +89,12 @@ func (d *Driver) library(ctx context.Context) (*library, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.Beside.load()
 	a, err := loadOnly(d.libraryNames(), verdict.Use)
 	if err != nil {
 		return nil, err
 	}
-	d.loaded = &library{api: a, warnings: append(warnings, verdict.Warnings...)}
+	d.loaded = &library{api: a, last: d.Beside.Platform, warnings: append(warnings, verdict.Warnings...)}
 	return d.loaded, nil
 }
 
@@ -155,13 +161,15 @@ func load(names []string) (*api, error) {
 	return nil, &devices.LoadError{Driver: backend, Tried: names, Err: err}
 }
 
-// prepareEnvironment sets what PoCL reads when it is loaded: the number of
-// its threads, and a folder it can write to, without which it shows a
-// platform and no device.
+// prepareEnvironment sets what the implementations for the host's cores read
+// when they are loaded: the number of their threads, and for PoCL a folder it
+// can write to, without which it shows a platform and no device.
 func (d *Driver) prepareEnvironment() (warnings []string) {
-	const threads, cache = "POCL_MAX_PTHREAD_COUNT", "POCL_CACHE_DIR"
-	if _, set := os.LookupEnv(threads); !set && d.MaxHostThreads > 0 {
-		_ = os.Setenv(threads, strconv.Itoa(d.MaxHostThreads))
+	const cache = "POCL_CACHE_DIR"
+	for _, threads := range [...]string{"POCL_MAX_PTHREAD_COUNT", "CL_CONFIG_CPU_TBB_NUM_WORKERS"} {
+		if _, set := os.LookupEnv(threads); !set && d.MaxHostThreads > 0 {
+			_ = os.Setenv(threads, strconv.Itoa(d.MaxHostThreads))
+		}
 	}
 	if _, set := os.LookupEnv(cache); set || runtime.GOOS == "windows" {
 		return nil
@@ -237,6 +245,18 @@ func (a *api) deviceIDs(p platform) ([]uintptr, int32) {
 	})
 }
 
+// comparePlatforms orders by name and version; the platform called last comes
+// last.
+func comparePlatforms(x, y platform, last string) int {
+	if x.name != y.name && (x.name == last || y.name == last) {
+		if x.name == last {
+			return 1
+		}
+		return -1
+	}
+	return strings.Compare(x.name+"\x00"+x.version, y.name+"\x00"+y.version)
+}
+
 // list describes the devices of a selection. The loader finds platforms in the
 // order of a folder's entries: sorted by name they have the same ordinals in
 // every run. What is wrong with a platform is said once, in the list of those
@@ -245,9 +265,7 @@ func (l *library) list(sel selection) *listing {
 	a := l.api
 	platforms, code := a.platforms()
 	found := &listing{platforms: len(platforms), code: code, sel: sel}
-	slices.SortStableFunc(platforms, func(x, y platform) int {
-		return strings.Compare(x.name+"\x00"+x.version, y.name+"\x00"+y.version)
-	})
+	slices.SortStableFunc(platforms, func(x, y platform) int { return comparePlatforms(x, y, l.last) })
 	seen := map[uintptr]bool{}
 	twins := map[string]bool{}
 	for _, p := range platforms {

@@ -49,7 +49,9 @@ func RunProbeChild() (handled bool) {
 		return false
 	}
 	var report childReport
-	if a, err := load((&Driver{}).libraryNames()); err != nil {
+	d := &Driver{Beside: besideFromEnvironment()}
+	d.Beside.load()
+	if a, err := load(d.libraryNames()); err != nil {
 		report.Error = err.Error()
 	} else {
 		found := (&library{api: a}).list(selection{})
@@ -97,7 +99,7 @@ func (d *Driver) runChild(ctx context.Context, env ...string) (childReport, erro
 	if name := d.customLibrary(); name != "" {
 		cmd.Env = append(cmd.Env, LibraryVariable+"="+name)
 	}
-	cmd.Env = append(cmd.Env, env...)
+	cmd.Env = append(append(cmd.Env, d.Beside.environment()...), env...)
 	cmd.WaitDelay = time.Second // a grandchild may hold the pipes
 	var out, errs head
 	cmd.Stdout, cmd.Stderr = &out, &errs

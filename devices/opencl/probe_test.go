@@ -35,7 +35,7 @@ func TestProbe(t *testing.T) {
 			!slices.Contains(d.Languages, devices.LangBinary) {
 			t.Errorf("%+v", d)
 		}
-		if d.Kind == devices.KindCPU && (d.PhysicalID != "cpu:0" || d.Queues != 2) {
+		if d.Kind == devices.KindCPU && (d.PhysicalID != "cpu:0" || d.Queues != 2 && !strings.HasPrefix(d.Platform, "Intel")) {
 			t.Errorf("host cores: physical id %q, %d queues", d.PhysicalID, d.Queues)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/devices/internal/buildcache"
+	"github.com/tandemrun/tandem/devices/internal/buildlog"
 	"github.com/tandemrun/tandem/devices/internal/dl"
 	"github.com/tandemrun/tandem/devices/internal/ragged"
 )
@@ -64,7 +65,7 @@ func (d *device) build(src *devices.Source) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &program{d: d, src: src, built: b, log: cleanLog(b.log)}
+	p := &program{d: d, src: src, built: b, log: buildlog.Clean(b.log)}
 	switch src.Language {
 	case devices.LangOpenCL:
 		p.uses = ragged.OpenCL(string(src.Text))
@@ -244,7 +245,7 @@ func (d *device) compileError(src *devices.Source, log string, err error) error 
 	if src.Language == devices.LangOpenCL {
 		source = string(src.Text)
 	}
-	return &devices.CompileError{Source: name, Device: d.info.ID, Log: errorLog(log, source), Err: err}
+	return &devices.CompileError{Source: name, Device: d.info.ID, Log: buildlog.Errors(log, source), Err: err}
 }
 
 // binaryOf is the program's binary, nil where the driver gives none.

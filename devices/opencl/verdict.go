@@ -31,21 +31,23 @@ const badFor = 24 * time.Hour
 // askInChild finds out which vendor libraries can be asked in this process.
 // Without a Child it is all of them.
 func (d *Driver) askInChild(ctx context.Context) (verdict, error) {
-	if d.Child == "" && d.Vendor {
-		return verdict{}, nil
+	var list []icd
+	own := false
+	if !d.Vendor {
+		list, own = d.entries()
 	}
 	if d.Child == "" {
-		return verdict{Warnings: missing(icds())}, nil
-	}
-	var list []icd
-	if !d.Vendor {
-		list = icds()
+		v := verdict{Warnings: missing(list)}
+		if own {
+			v.Use = list
+		}
+		return v, nil
 	}
 	cache, key := buildcache.Open(under(d.cacheRoot(), "probe"), 1<<20), d.verdictKey(list)
 	var v verdict
 	if e, ok := cache.Get(key); !ok || json.Unmarshal(e.Meta, &v) != nil || v.bad() && time.Since(v.At) > badFor {
 		var err error
-		if v, err = d.judge(ctx, list); err != nil {
+		if v, err = d.judge(ctx, list, own); err != nil {
 			return verdict{}, err
 		}
 		if b, err := json.Marshal(v); err == nil {
@@ -55,6 +57,9 @@ func (d *Driver) askInChild(ctx context.Context) (verdict, error) {
 	if v.Broken != "" {
 		return v, &devices.LoadError{Driver: backend, Tried: d.libraryNames(),
 			Err: fmt.Errorf("%s: %w", v.Broken, devices.ErrUnavailable)}
+	}
+	if v.Use == nil && own {
+		v.Use = list
 	}
 	return v, nil
 }
@@ -73,7 +78,7 @@ func missing(list []icd) (notes []string) {
 
 // verdictKey covers what a verdict depends on.
 func (d *Driver) verdictKey(list []icd) buildcache.Key {
-	parts := []string{"opencl probe 1"}
+	parts := append([]string{"opencl probe 2"}, d.Beside.Needs...)
 	for _, name := range d.libraryNames() {
 		loader := icd{Library: name}
 		parts = append(parts, loader.stamp())
@@ -89,9 +94,15 @@ func (d *Driver) verdictKey(list []icd) buildcache.Key {
 
 // judge asks all vendor libraries at once, and only if that goes wrong each
 // one by itself.
-func (d *Driver) judge(ctx context.Context, list []icd) (verdict, error) {
+func (d *Driver) judge(ctx context.Context, list []icd, own bool) (verdict, error) {
 	v := verdict{At: time.Now()}
-	report, err := d.runChild(ctx)
+	var report childReport
+	var err error
+	if own {
+		report, err = d.askList(ctx, list)
+	} else {
+		report, err = d.runChild(ctx)
+	}
 	var broken *brokenError
 	switch {
 	case err == nil:
@@ -166,6 +177,23 @@ func (d *Driver) judgeEach(ctx context.Context, list []icd, all *brokenError) (v
 
 func (v *verdict) leaveOut(i icd, err error) {
 	v.Warnings = append(v.Warnings, fmt.Sprintf("vendor library %s is left out: %v", i.name(), err))
+}
+
+// askList asks with a list that is not the system's.
+func (d *Driver) askList(ctx context.Context, list []icd) (childReport, error) {
+	dir, err := os.MkdirTemp("", "tandem-probe-")
+	if err != nil {
+		return childReport{}, fmt.Errorf("opencl: a folder for the list of vendor libraries: %w: %w", err, devices.ErrUnavailable)
+	}
+	defer os.RemoveAll(dir)
+	var there []icd
+	for _, i := range list {
+		if i.missing() == "" {
+			there = append(there, i)
+		}
+	}
+	notes, err := d.askOnly(ctx, dir, there)
+	return childReport{Notes: append(missing(list), notes...)}, err
 }
 
 // askOnly asks with a list of entries only.

@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -62,7 +63,7 @@ type Driver struct {
 func (d *Driver) Name() string { return backend }
 
 // Probe lists the devices that can be used. One that the runtime shows and
-// that lacks what the driver needs is a warning. See devices.Driver.
+// that lacks what the driver needs is a note. See devices.Driver.
 func (d *Driver) Probe(ctx context.Context) devices.Backend {
 	b := devices.Backend{Name: backend}
 	for _, p := range find.Places() {
@@ -75,7 +76,7 @@ func (d *Driver) Probe(ctx context.Context) devices.Backend {
 	}
 	b.Library, b.Version = lib.runtime.SYCL, lib.api.runtimeVersion()
 	found, err := lib.list()
-	b.Warnings = append(append(b.Warnings, lib.warnings...), found.warnings...)
+	b.Warnings, b.Notes = slices.Clone(lib.warnings), found.unusable
 	if err != nil {
 		b.Reason, b.Hint = err, hintOf(err)
 		return b

@@ -36,7 +36,7 @@ type listed struct {
 // listing is what the runtime shows at the moment.
 type listing struct {
 	devices  []listed
-	warnings []string
+	unusable []string // devices that lack what the driver needs, and what that is
 }
 
 // list describes the devices that the driver can use. The error says that
@@ -51,7 +51,7 @@ func (l *library) list() (listing, error) {
 		info, t := f.device()
 		t.index = i
 		if why := f.unusable(); why != "" {
-			found.warnings = append(found.warnings, fmt.Sprintf("%s (%s) cannot be used through SYCL: %s", info.Name, info.Platform, why))
+			found.unusable = append(found.unusable, fmt.Sprintf("%s (%s) cannot be used through SYCL: %s", info.Name, info.Platform, why))
 			continue
 		}
 		info.Ordinal = len(found.devices)
@@ -66,8 +66,8 @@ func (l *library) list() (listing, error) {
 	}
 	if len(found.devices) == 0 {
 		what := fmt.Sprintf("the SYCL runtime %s shows no device that can be used", l.runtime.SYCL)
-		if len(found.warnings) > 0 {
-			what += " (" + strings.Join(found.warnings, "; ") + ")"
+		if len(found.unusable) > 0 {
+			what += " (" + strings.Join(found.unusable, "; ") + ")"
 		}
 		hint := "pip install intel-opencl-rt (the host's cores) into the runtime's environment, or the driver of the GPU"
 		if l.runtime.IntelOpenCL != "" {

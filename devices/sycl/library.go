@@ -80,7 +80,7 @@ func (d *Driver) prepareEnvironment(r find.Runtime) (warnings []string) {
 			warnings = append(warnings, fmt.Sprintf("%s cannot be set: %v", name, err))
 		}
 	}
-	if r.IntelOpenCL != "" && r.OpenCL != "" {
+	if r.IntelOpenCL != "" {
 		list := os.Getenv(filenamesVariable)
 		if !slices.Contains(strings.Split(list, string(os.PathListSeparator)), r.IntelOpenCL) {
 			if list != "" {
@@ -88,8 +88,8 @@ func (d *Driver) prepareEnvironment(r find.Runtime) (warnings []string) {
 			}
 			set(filenamesVariable, list+r.IntelOpenCL)
 		}
-		if other := loadedOpenCL(); other != "" && !sameFile(other, r.OpenCL) && !mapped("libintelocl.so") {
-			warnings = append(warnings, fmt.Sprintf("the OpenCL loader %s was in use before the SYCL runtime: it does not know %s unless its list of vendors names it", other, r.IntelOpenCL))
+		if other := loadedOpenCL(); other != "" && (r.OpenCL == "" || !sameFile(other, r.OpenCL)) && !mapped("libintelocl.so") {
+			warnings = append(warnings, fmt.Sprintf("the OpenCL loader %s was in use before the SYCL runtime: it does not know %s, which opencl.Driver's field Beside would name", other, r.IntelOpenCL))
 		}
 	}
 	if d.MaxHostThreads > 0 && os.Getenv(workersVariable) == "" {
@@ -98,33 +98,12 @@ func (d *Driver) prepareEnvironment(r find.Runtime) (warnings []string) {
 	return warnings
 }
 
-// PrepareOpenCL makes the OpenCL loader that comes with the SYCL runtime the one
-// that this process uses, with Intel's OpenCL for CPUs beside the system's list
-// of vendors. A process has one OpenCL loader, the one that is loaded first: who
-// lists the OpenCL driver before this one calls PrepareOpenCL first, or SYCL
-// finds no device that the system's loader does not know. Without a runtime, or
-// with one that has no loader of its own, it does nothing. It may be called
-// again.
-func PrepareOpenCL() error {
-	r, ok := find.SYCL()
-	if !ok || r.OpenCL == "" || loadedOpenCL() != "" {
-		return nil
-	}
-	(&Driver{}).prepareEnvironment(r)
-	for _, path := range r.Preload {
-		_, _ = dl.Open(path) // the loader says what it lacks, if it does
-	}
-	if _, err := dl.Open(r.OpenCL); err != nil {
-		return &devices.LoadError{Driver: backend, Tried: []string{r.OpenCL}, Err: fmt.Errorf("%w: %w", err, devices.ErrUnavailable)}
-	}
-	return nil
-}
-
 // load loads the runtime's libraries by their full path, those first that the
-// others need, and then the shim.
+// others need, and then the shim. A process has one OpenCL loader: where one is
+// in use, the runtime and the shim take that.
 func load(r find.Runtime, shim string) (*api, error) {
 	order := slices.Clone(r.Preload)
-	if r.OpenCL != "" {
+	if r.OpenCL != "" && loadedOpenCL() == "" {
 		order = append(order, r.OpenCL)
 	}
 	order = append(order, r.SYCL, shim)

@@ -185,28 +185,6 @@ func TestChild(t *testing.T) {
 	}
 }
 
-func TestPrepareOpenCL(t *testing.T) {
-	need(t)
-	if err := PrepareOpenCL(); err != nil {
-		t.Fatal(err)
-	}
-	r := mustFind(t)
-	want, err := filepath.EvalSymlinks(r.OpenCL)
-	if err != nil {
-		t.Skip("the runtime has no OpenCL loader of its own")
-	}
-	if got := loadedOpenCL(); got != want {
-		t.Errorf("the OpenCL loader in use is %s, want %s", got, want)
-	}
-	if list := os.Getenv(filenamesVariable); !strings.Contains(list, r.IntelOpenCL) {
-		t.Errorf("%s is %q, without %s", filenamesVariable, list, r.IntelOpenCL)
-	}
-	t.Setenv(find.RootVariable, t.TempDir())
-	if err := PrepareOpenCL(); err != nil {
-		t.Errorf("without a runtime: %v", err)
-	}
-}
-
 func mustFind(t *testing.T) find.Runtime {
 	t.Helper()
 	r, ok := find.SYCL()
@@ -230,9 +208,9 @@ func TestWithoutSharedMemory(t *testing.T) {
 	}
 	for _, f := range list {
 		usable := slices.ContainsFunc(b.Devices, func(i devices.Info) bool { return i.Name == f["name"] && i.Platform == f["platform"] })
-		named := strings.Contains(strings.Join(b.Warnings, "\n"), f["name"]+" ("+f["platform"]+")")
+		named := strings.Contains(strings.Join(b.Notes, "\n"), f["name"]+" ("+f["platform"]+")")
 		if usable == named || usable != f.flag("usm_device") {
-			t.Errorf("%s of %s: a device %v, in a warning %v, shared memory %q", f["name"], f["platform"], usable, named, f["usm_device"])
+			t.Errorf("%s of %s: a device %v, in a note %v, shared memory %q", f["name"], f["platform"], usable, named, f["usm_device"])
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/devices/internal/buildcache"
+	"github.com/tandemrun/tandem/devices/internal/buildlog"
 	"github.com/tandemrun/tandem/devices/internal/dl"
 	"github.com/tandemrun/tandem/devices/internal/ragged"
 	"github.com/tandemrun/tandem/devices/sycl/freefunc"
@@ -215,7 +216,7 @@ func (d *device) buildText(src *devices.Source, language int32, text []byte, opt
 		}
 		return built{}, d.compileError(src, b.log, failed(e, "build(%s)", strings.Join(options, " ")))
 	}
-	b.log = cleanLog(b.log)
+	b.log = buildlog.Clean(b.log)
 	if src.Language == devices.LangSYCL {
 		b.log = userLines(b.log, string(src.Text))
 	}
@@ -252,7 +253,7 @@ func (d *device) compileError(src *devices.Source, log string, err error) error 
 	case devices.LangSYCL:
 		log = userLines(log, string(src.Text))
 	}
-	return &devices.CompileError{Source: name, Device: d.info.ID, Log: errorLog(log, source), Err: err}
+	return &devices.CompileError{Source: name, Device: d.info.ID, Log: buildlog.Errors(log, source), Err: err}
 }
 
 // createKernel makes a kernel of the shim's.

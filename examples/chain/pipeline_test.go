@@ -16,11 +16,12 @@ import (
 	"github.com/tandemrun/tandem/devices/all"
 	"github.com/tandemrun/tandem/devices/devicetest"
 	"github.com/tandemrun/tandem/devices/opencl"
+	"github.com/tandemrun/tandem/devices/sycl"
 	"github.com/tandemrun/tandem/runtime/pipeline"
 )
 
 func TestMain(m *testing.M) {
-	if opencl.RunProbeChild() {
+	if opencl.RunProbeChild() || sycl.RunProbeChild() {
 		return
 	}
 	os.Exit(m.Run())

@@ -21,13 +21,14 @@ import (
 
 	"github.com/tandemrun/tandem/devices/devicetest"
 	"github.com/tandemrun/tandem/devices/opencl"
+	"github.com/tandemrun/tandem/devices/sycl"
 )
 
 // program is the path of the tandem binary, scratch a folder of this run.
 var program, scratch string
 
 func TestMain(m *testing.M) {
-	if opencl.RunProbeChild() {
+	if opencl.RunProbeChild() || sycl.RunProbeChild() {
 		os.Exit(0)
 	}
 	// Tests that work in this process want several devices.

@@ -12,6 +12,7 @@ import (
 	"github.com/tandemrun/tandem/kernels"
 	"github.com/tandemrun/tandem/kernels/clc"
 	"github.com/tandemrun/tandem/kernels/library"
+	"github.com/tandemrun/tandem/kernels/syclsrc"
 )
 
 // source is a kernel file read with one set of options, once.
@@ -89,7 +90,7 @@ func (r *reader) language(lang, file *node, name, path string) (devices.Language
 		}
 		l, at, where = devices.Language(s), lang, path+".lang"
 		if !slices.Contains(known, l) {
-			r.add(at, where, "there is no language %q", clip(s)).Hint = near(s, []string{string(devices.LangOpenCL), string(devices.LangRTL)})
+			r.add(at, where, "there is no language %q", clip(s)).Hint = near(s, []string{string(devices.LangOpenCL), string(devices.LangRTL), string(devices.LangSYCL)})
 			return "", false
 		}
 	}
@@ -97,10 +98,10 @@ func (r *reader) language(lang, file *node, name, path string) (devices.Language
 	case name == "":
 		return "", false
 	case l == "":
-		r.add(at, where, "the extension of %s does not say its language", clip(name)).Hint = "add lang: opencl, or verilog"
+		r.add(at, where, "the extension of %s does not say its language", clip(name)).Hint = "add lang: opencl, sycl or verilog"
 		return "", false
-	case l != devices.LangOpenCL && l != devices.LangRTL:
-		r.add(at, where, "sources in %s are not supported by this build yet", l).Hint = "kernel files are OpenCL C (.cl) or Verilog (.v, .sv)"
+	case l != devices.LangOpenCL && l != devices.LangRTL && l != devices.LangSYCL:
+		r.add(at, where, "sources in %s are not supported by this build yet", l).Hint = "kernel files are OpenCL C (.cl), SYCL C++ (.cpp) or Verilog (.v, .sv)"
 		return "", false
 	}
 	return l, true
@@ -150,9 +151,12 @@ func (r *reader) readSource(path string, lang devices.Language, o clc.Options) *
 	src := r.sources[key]
 	if src == nil {
 		src = &source{path: path, lang: lang, opts: o}
-		if lang == devices.LangRTL {
+		switch lang {
+		case devices.LangRTL:
 			src.good, src.err = readRTL(path, o)
-		} else {
+		case devices.LangSYCL:
+			src.good, src.err = syclsrc.Entries(path, o)
+		default:
 			src.good, src.err = clc.Entries(path, o)
 		}
 		r.sources[key] = src
@@ -166,7 +170,11 @@ func (r *reader) sourceFault(src *source, f map[string]*node, name, entry, path 
 	if at == nil {
 		at, where = f["file"], path+".file"
 	}
-	_, err := clc.Load(src.path, entry, src.opts)
+	load := clc.Load
+	if src.lang == devices.LangSYCL {
+		load = syclsrc.Load
+	}
+	_, err := load(src.path, entry, src.opts)
 	if errors.Is(err, fs.ErrNotExist) {
 		r.add(f["file"], path+".file", "there is no file %s", src.path).Hint = nearFile(src.path)
 		return

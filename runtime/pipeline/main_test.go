@@ -13,11 +13,12 @@ import (
 	"github.com/tandemrun/tandem/devices/all"
 	"github.com/tandemrun/tandem/devices/devicetest"
 	"github.com/tandemrun/tandem/devices/opencl"
+	"github.com/tandemrun/tandem/devices/sycl"
 	"github.com/tandemrun/tandem/runtime/arrayfile"
 )
 
 func TestMain(m *testing.M) {
-	if opencl.RunProbeChild() {
+	if opencl.RunProbeChild() || sycl.RunProbeChild() {
 		return
 	}
 	// Three devices, where PoCL is the runtime, for what is split. PoCL reads

@@ -95,16 +95,16 @@ func SYCL() (Runtime, bool) {
 	return Runtime{}, false
 }
 
-// IntelOpenCL is the path of Intel's OpenCL implementation for CPUs in the
-// first of Places that has it, "" for none: an ICD that the system's list of
-// OpenCL vendors does not name.
-func IntelOpenCL() string {
+// IntelOpenCL finds the first of Places that has Intel's OpenCL implementation
+// for CPUs, an ICD that the system's list of OpenCL vendors does not name. The
+// second result is false when there is none.
+func IntelOpenCL() (Runtime, bool) {
 	for _, p := range Places() {
 		if r, ok := At(p); ok && r.IntelOpenCL != "" {
-			return r.IntelOpenCL
+			return r, true
 		}
 	}
-	return ""
+	return Runtime{}, false
 }
 
 // FPGAEmulation is the path of Intel's OpenCL platform that emulates FPGAs, ""

@@ -61,13 +61,16 @@ func TestOrder(t *testing.T) {
 	// Intel's OpenCL may come without SYCL, and from elsewhere.
 	other := fake(t, "lib/libintelocl.so")
 	t.Setenv("VIRTUAL_ENV", other)
-	if got := IntelOpenCL(); got != filepath.Join(other, "lib", "libintelocl.so") {
-		t.Errorf("Intel's OpenCL: %q", got)
+	if r, ok := IntelOpenCL(); !ok || r.IntelOpenCL != filepath.Join(other, "lib", "libintelocl.so") || r.SYCL != "" {
+		t.Errorf("Intel's OpenCL: found %v %+v", ok, r)
 	}
 	// A root that is named is the only place.
 	empty := fake(t)
 	t.Setenv(RootVariable, empty)
 	if r, ok := SYCL(); ok {
+		t.Errorf("found %+v beside an empty %s", r, RootVariable)
+	}
+	if r, ok := IntelOpenCL(); ok {
 		t.Errorf("found %+v beside an empty %s", r, RootVariable)
 	}
 	if got := Places(); len(got) != 1 || got[0].String() != empty+" ("+RootVariable+")" {

@@ -1,4 +1,5 @@
-package opencl
+// Package buildlog reads what the compilers behind OpenCL and SYCL say.
+package buildlog
 
 import (
 	"fmt"
@@ -7,11 +8,13 @@ import (
 	"strings"
 )
 
-// noise are lines of build logs that tell a user nothing.
-var noise = regexp.MustCompile(`(?m)^(.*\b\d+ instructions in function.*|Device .* failed to build the program|\d+ (warnings?|errors?)( and \d+ errors?)? generated\.)$\n?`)
+// noise are lines of build logs that tell a user nothing: LLVM's counts, and
+// the Intel runtime's account of its own steps.
+var noise = regexp.MustCompile(`(?m)^(?:.*\b\d+ instructions in function.*|Device .* failed to build the program|\d+ (?:warnings?|errors?)(?: and \d+ errors?)? generated\.` +
+	`|(?:Compilation|Linking|Device build) (?:started|done)|Options used by backend compiler:.*|remark: .*|Kernel ".*" was .*vectorized.*|Done\.|Build (?:started|done))$\n?`)
 
-// cleanLog is a build log without noise; one that holds blanks only is "".
-func cleanLog(log string) string {
+// Clean is a build log without noise; one that holds blanks only is "".
+func Clean(log string) string {
 	log = strings.TrimSpace(noise.ReplaceAllString(log, ""))
 	if log == "" {
 		return ""
@@ -23,10 +26,10 @@ func cleanLog(log string) string {
 // nowhere.
 var unresolved = regexp.MustCompile(`(?i)(?:cannot find symbol|undefined symbol:?|undefined reference to|unresolved extern(?:al)? (?:function|symbol)|undefined external) +['"` + "`" + `]?([A-Za-z_]\w*)`)
 
-// errorLog is the whole log of a build that failed, led by a line for each
+// Errors is the whole log of a build that failed, led by a line for each
 // unresolved function: compilers bury those in notes, or say "error" in
 // another line.
-func errorLog(log, source string) string {
+func Errors(log, source string) string {
 	var b strings.Builder
 	seen := map[string]bool{}
 	for _, m := range unresolved.FindAllStringSubmatch(log, -1) {
@@ -44,7 +47,9 @@ func errorLog(log, source string) string {
 	return b.String() + "\n"
 }
 
-var lineDirective = regexp.MustCompile(`^\s*#\s*(?:line\s+)?(\d+)(?:\s+"((?:[^"\\]|\\.)*)")?`)
+// LineDirective matches a #line directive, with the number and the quoted name
+// of the file, which may be left out, as its groups.
+var LineDirective = regexp.MustCompile(`^\s*#\s*(?:line\s+)?(\d+)(?:\s+"((?:[^"\\]|\\.)*)")?`)
 
 // position is "file:line:column: " of the first place inside a function of
 // source in which name is called, else of the first one at all, which is a
@@ -55,7 +60,7 @@ func position(source, name string) string {
 	first := ""
 	code := strings.SplitAfter(plainCode(source), "\n")
 	for n, text := range strings.SplitAfter(source, "\n") {
-		if m := lineDirective.FindStringSubmatch(text); m != nil {
+		if m := LineDirective.FindStringSubmatch(text); m != nil {
 			at, _ := strconv.Atoi(m[1])
 			line = at - 1
 			if m[2] != "" {
