@@ -16,6 +16,17 @@ import (
 // *CycleError; what contradicts itself is devices.ErrInvalid. The cost is
 // about tasks·log(tasks) + (tasks + reads)·devices.
 func HEFT(p *Problem) (*Plan, error) {
+	g, err := gather(p)
+	if err != nil {
+		return nil, err
+	}
+	if g != nil {
+		merged, err := HEFT(g.merged)
+		if err != nil {
+			return nil, err
+		}
+		return g.spread(merged), nil
+	}
 	s, err := prepare(p)
 	if err != nil {
 		return nil, err

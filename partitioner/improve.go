@@ -26,6 +26,13 @@ const (
 // letting them choose anew. Worse steps are taken for a while too (late
 // acceptance hill climbing, Burke and Bykov, EJOR 258(1), 2017).
 func Improve(p *Problem, plan *Plan, seed uint64, effort int) (*Plan, error) {
+	g, err := gather(p)
+	if err != nil {
+		return nil, err
+	}
+	if g != nil {
+		return g.improve(plan, seed, effort)
+	}
 	s, err := prepare(p)
 	if err != nil {
 		return nil, err
@@ -53,6 +60,25 @@ func Improve(p *Problem, plan *Plan, seed uint64, effort int) (*Plan, error) {
 		return plan, nil
 	}
 	return better, nil
+}
+
+// improve is Improve of a problem with tasks that run together.
+func (g *gangs) improve(plan *Plan, seed uint64, effort int) (*Plan, error) {
+	var before *Plan
+	if plan != nil {
+		var err error
+		if before, err = g.fold(plan); err != nil {
+			return nil, err
+		}
+	}
+	after, err := Improve(g.merged, before, seed, effort)
+	if err != nil {
+		return nil, err
+	}
+	if plan != nil && after == before {
+		return plan, nil
+	}
+	return g.spread(after), nil
 }
 
 // solution is what a plan is decoded from.

@@ -78,6 +78,10 @@ type Task struct {
 	Devices []int
 	// Split says how it may be divided over devices; nil: not at all.
 	Split *Split
+	// Together, where not 0, is the number of a group of tasks that run at the
+	// same time on one device, each whole: neither starts without the others,
+	// and none may wait for another. They take as long as the longest.
+	Together int
 	// Scratch is memory it needs while it runs besides its data, in bytes.
 	Scratch int64
 }

@@ -167,6 +167,9 @@ func (s *setup) checkTask(i int) error {
 			return invalid("plan: task %q: device %d of %d", t.Name, d, s.nd)
 		}
 	}
+	if t.Together != 0 {
+		return invalid("plan: task %q is to run together with others: only whole problems are planned so", t.Name)
+	}
 	needs := s.workingSet(t)
 	s.cheapest[i] = never
 	divisible := false

@@ -17,6 +17,17 @@ import (
 // shares no code with what made it beyond the reading of the problem. The error
 // names what is wrong.
 func (pl *Plan) Validate(p *Problem) error {
+	g, err := gather(p)
+	if err != nil {
+		return err
+	}
+	if g != nil {
+		merged, err := g.fold(pl)
+		if err != nil {
+			return err
+		}
+		return merged.Validate(g.merged)
+	}
 	s, err := prepare(p)
 	if err != nil {
 		return err

@@ -232,6 +232,9 @@ func (a *agent) loop() {
 // issue puts o on a queue; false: not yet, all of them are full or o is not to
 // run and others still do.
 func (a *agent) issue(o *op) bool {
+	if o.cohort != nil {
+		return a.issueTogether(o)
+	}
 	if o.run != nil && o.kind == opLaunch { // others may need what a copy brings
 		if err := o.run.cancelled(); err != nil {
 			return a.pass(o, &skipped{err})
@@ -297,6 +300,13 @@ func (a *agent) issue(o *op) bool {
 		return a.pass(o, err)
 	}
 	o.event, o.where = ev, q
+	a.issued(o)
+	return true
+}
+
+// issued takes an op that its queue has accepted into the books.
+func (a *agent) issued(o *op) {
+	q := o.where
 	if q.inFlight() == 0 {
 		q.since = devices.Now()
 	}
@@ -309,7 +319,6 @@ func (a *agent) issue(o *op) bool {
 	if cross := o.markIssued(); cross || q.unwatched >= watchEvery || a.fewAhead(o) {
 		a.notify(o)
 	}
-	return true
 }
 
 // fewAhead reports whether o is one of the few launches that a queue holds where

@@ -31,6 +31,7 @@ type Graph struct {
 	home   []*Buffer              // to be brought to the host within the run
 	faults []error
 	names  names
+	gangs  int // groups of tasks that run together
 
 	version int                    // counts changes
 	direct  atomic.Pointer[direct] // made for a version
@@ -319,6 +320,9 @@ func (g *Graph) fault(err error) Task {
 // sorted is a topological order of the tasks, ties by task number (Kahn's
 // algorithm), or a *CycleError.
 func (g *Graph) sorted() ([]int, error) {
+	if g.gangs > 0 {
+		return g.orderGangs()
+	}
 	n := len(g.tasks)
 	order := make([]int, 0, n)
 	if g.forward() { // the order of Add is one already

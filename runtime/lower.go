@@ -42,52 +42,59 @@ func (s *Session) initOp(o *op) {
 // lowerTask lowers every part of a task.
 func (r *Run) lowerTask(t int) {
 	s := r.session
-	task := &r.graph.tasks[t]
-	placed := &r.current.placed[t]
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for n := range placed.shares {
+	for n := range r.current.placed[t].shares {
 		o := r.newOp()
-		o.kind, o.task, o.part, o.parts = opLaunch, t, int32(n), int32(len(placed.shares))
-		o.agent, o.queue = s.agents[placed.shares[n].agent], devices.Compute
-		if err := r.lowerPart(o, task, placed, &placed.shares[n]); err != nil {
+		if err := r.lowerShare(o, t, n, &r.graph.tasks[t]); err != nil {
 			o.fault = err
-		}
-		// Data dependencies come from the trackers, these by request.
-		for _, before := range task.wish().asked {
-			for _, p := range r.last[before] {
-				o.waitFor(p, true)
-			}
-		}
-		if task.wish().awaited {
-			if n == 0 {
-				r.last[t] = nil
-			}
-			r.last[t] = append(r.last[t], o)
 		}
 		o.release()
 	}
+}
+
+// lowerShare makes o the n-th part of task t, all but for its release. needs has
+// the buffers for which there has to be room on the device at the same time.
+// s.mu is held.
+func (r *Run) lowerShare(o *op, t, n int, needs *task) error {
+	task, placed := &r.graph.tasks[t], &r.current.placed[t]
+	o.kind, o.task, o.part, o.parts = opLaunch, t, int32(n), int32(len(placed.shares))
+	o.agent, o.queue = r.session.agents[placed.shares[n].agent], devices.Compute
+	err := r.lowerPart(o, task, needs, placed, &placed.shares[n])
+	// Data dependencies come from the trackers, these by request.
+	for _, before := range task.wish().asked {
+		for _, p := range r.last[before] {
+			o.waitFor(p, true)
+		}
+	}
+	if task.wish().awaited {
+		if n == 0 {
+			r.last[t] = nil
+		}
+		r.last[t] = append(r.last[t], o)
+	}
+	return err
 }
 
 // lowerPart fills in the launch of one part, makes the copies it needs, and
 // records what it writes: also where it cannot run, so that nobody takes what
 // was there before for its result. s.mu is held, and given up while there is no
 // room for a buffer.
-func (r *Run) lowerPart(o *op, task *task, placed *placement, share *placedShare) error {
+func (r *Run) lowerPart(o *op, task, needs *task, placed *placement, share *placedShare) error {
 	o.variant, o.predicted, o.share = share.variant, share.predicted, share
 	r.drift.lowered(o)
 	o.launch = devices.Launch{Kernel: share.kernel, Range: share.nd, Args: make([]devices.Arg, len(task.call.Args))}
-	err := r.lowerInputs(o, task, placed)
+	err := r.lowerInputs(o, task, needs, placed)
 	r.lowerOutputs(o, task, placed, err == nil)
 	return err
 }
 
 // lowerInputs finds memory for the arguments and has what is read moved there.
-func (r *Run) lowerInputs(o *op, task *task, placed *placement) error {
+func (r *Run) lowerInputs(o *op, task, needs *task, placed *placement) error {
 	if cause := r.cancelled(); cause != nil {
 		return &skipped{cause} // it will not run: nothing has to be moved for it
 	}
-	if err := r.settleOn(o, task); err != nil {
+	if err := r.settleOn(o, needs); err != nil {
 		return err
 	}
 	s, a, call := r.session, o.agent, task.call
@@ -139,7 +146,7 @@ func (r *Run) lowerOutputs(o *op, task *task, placed *placement, runs bool) {
 		w := b.tracker.Write(node, from, to, o, &lowering{s, b, o})
 		switch {
 		case w.Version == nil: // no byte
-		case s.lineage && runs:
+		case s.lineage && runs && o.cohort == nil:
 			for _, r := range o.reads {
 				w.Version.Lineage(r.part)
 			}

@@ -77,6 +77,9 @@ type op struct {
 	event    devices.Event // while issued; the agent's, like the two below
 	where    *agentQueue
 	notified bool
+	cohort   *cohort       // those it runs together with; nil: none
+	here     bool          // of a cohort: it is issuable
+	over     bool          // of a cohort: it has been issued and is retired
 	attempt  int           // launches and copies that failed before and were tried again
 	ready    chan struct{} // opHost: closed when issuable
 	home     bool          // opHost: ends by itself when issuable

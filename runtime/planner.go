@@ -87,6 +87,9 @@ func (pl *planner) build() error {
 	for i := range g.tasks {
 		t := &g.tasks[i]
 		pt := partitioner.Task{Name: g.nameOf(i), After: t.waitsFor(), Cost: make([]partitioner.Estimate, len(s.agents))}
+		if s := t.wish().gang; s != nil {
+			pt.Together = s.number
+		}
 		if pl.isFixed(i) {
 			pl.fix(i, &pt)
 		} else if err := pl.candidates(i, &pt, faces); err != nil {
@@ -147,6 +150,9 @@ func (pl *planner) candidates(i int, pt *partitioner.Task, faces map[string]int)
 		v, why := candidate(t, a, allowed.ids())
 		if why == "" && others && a.onCall && !allowed.names(a) {
 			why = fmt.Sprintf("%s is an emulation, for tasks that ask for it or run nowhere else", a.info.ID)
+		}
+		if why == "" {
+			why = pl.graph.otherSource(i, a)
 		}
 		if why != "" {
 			pt.Cost[j].Refused = why
@@ -254,6 +260,9 @@ func candidate(t *task, a *agent, allowed map[string]bool) (*kernels.Variant, st
 	if err != nil {
 		return nil, err.Error()
 	}
+	if why := t.notTogether(a); why != "" {
+		return nil, why
+	}
 	if !a.info.UnifiedMemory {
 		for _, b := range t.buffers {
 			if b != nil && a.info.MaxAlloc > 0 && b.bytes > a.info.MaxAlloc {
@@ -341,7 +350,7 @@ func (pl *planner) splitRule(i int, pt *partitioner.Task) error {
 			parts++
 		}
 	}
-	if t.wish().split.Never || t.times() > 1 || t.call.Range.Items() <= 1 {
+	if t.wish().split.Never || t.wish().gang != nil || t.times() > 1 || t.call.Range.Items() <= 1 {
 		return nil
 	}
 	if parts == 1 { // all of it for one device

@@ -111,10 +111,10 @@ func (a *agent) retireQueue(q *agentQueue) {
 			q.since = min(q.since, times.End)
 		}
 		o.event.Release()
-		o.event, o.where, o.notified = nil, nil, false
+		o.event, o.where, o.notified, o.over = nil, nil, false, true
 		q.issued[q.head] = nil
 		q.head++
-		if err != nil && o.barred() {
+		if err != nil && o.cohort == nil && o.barred() {
 			o.mu.Lock()
 			o.issued = false
 			o.mu.Unlock()

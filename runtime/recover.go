@@ -39,6 +39,11 @@ func (s *Session) recoverLater(o *op, a *agent, err error) bool {
 	switch {
 	case errors.Is(err, devices.ErrDeviceLost):
 		s.lose(o, a, err)
+		if o.cohort != nil { // the others of it may be over: it is not to be had again alone
+			return false
+		}
+	case o.cohort != nil:
+		return false
 	case errors.Is(err, devices.ErrOutOfMemory) && o.attempt == 0:
 	default:
 		return false

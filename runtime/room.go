@@ -22,6 +22,9 @@ func (r *Run) settleOn(o *op, task *task) error {
 	s := r.session
 	waited := false
 	for {
+		if !o.agent.usable() && o.cohort != nil {
+			return fmt.Errorf("%s is out of use, and tasks that run together do not move to another device: %w", o.agent.info.ID, devices.ErrDeviceLost)
+		}
 		if !o.agent.usable() {
 			if err := r.moveOn(o, task); err != nil {
 				return err

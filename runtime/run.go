@@ -202,6 +202,7 @@ func (r *Run) execute(before []*Run) {
 		}
 	}
 	delete(s.stuck, r)
+	s.forgetCohorts(r)
 	s.mu.Unlock()
 	r.unhook()
 	r.end()
@@ -218,18 +219,30 @@ func (r *Run) lower() {
 		home[last] = append(home[last], b)
 	}
 	order := r.current.order
-	for n, t := range order {
+	for n := 0; n < len(order); {
 		r.replan(order[n:])
-		for range r.graph.tasks[t].times() {
+		first := &r.graph.tasks[order[n]]
+		tasks := order[n : n+1]
+		if first.wish().gang != nil { // they stand one behind the other
+			tasks = first.wish().gang.members
+		}
+		n += len(tasks)
+		for range first.times() {
 			stop := r.cancelled() != nil
 			r.waitRoom()
-			r.lowerTask(t)
+			if first.wish().gang != nil {
+				r.lowerTogether(tasks)
+			} else {
+				r.lowerTask(tasks[0])
+			}
 			if stop {
 				break // once is enough to leave undefined what it writes
 			}
 		}
-		for _, b := range home[t] {
-			r.lowerReturn(b)
+		for _, t := range tasks {
+			for _, b := range home[t] {
+				r.lowerReturn(b)
+			}
 		}
 	}
 	for _, b := range home[-1] {

@@ -67,9 +67,10 @@ type Session struct {
 
 	mu       sync.Mutex // orders lowering: trackers, replicas, runs
 	buffers  map[*Buffer]struct{}
-	active   []*Run            // not lowered to the end, in order of submission
-	runs     map[*Run]struct{} // not over
-	stuck    map[*Run]struct{} // given up, but something of them is still on a device
+	active   []*Run                // not lowered to the end, in order of submission
+	runs     map[*Run]struct{}     // not over
+	stuck    map[*Run]struct{}     // given up, but something of them is still on a device
+	cohorts  map[cohortKey]*cohort // the last of each
 	unnamed  int
 	numbered int
 	closed   bool
@@ -84,7 +85,7 @@ type Session struct {
 // devices is normal; a selector that matches nothing is an error that lists
 // what there is. No device at all is ErrUnavailable.
 func Open(ctx context.Context, c Config) (*Session, error) {
-	s := &Session{buffers: map[*Buffer]struct{}{}, runs: map[*Run]struct{}{}, stuck: map[*Run]struct{}{}, observer: c.Observer,
+	s := &Session{buffers: map[*Buffer]struct{}{}, runs: map[*Run]struct{}{}, stuck: map[*Run]struct{}{}, cohorts: map[cohortKey]*cohort{}, observer: c.Observer,
 		predictor: predictor{model: c.Model, measured: c.Calibrations, keys: map[*kernels.Variant]string{}}}
 	if c.Model == nil {
 		s.predictor.model = &costmodel.Model{}

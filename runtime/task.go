@@ -145,6 +145,7 @@ type wishes struct {
 	selector string // devices allowed; empty: all
 	split    SplitRule
 	timeout  time.Duration // of a launch; 0: none
+	gang     *gang         // those it runs together with, itself included; nil: none
 }
 
 // wish is what was asked of the task, for reading.
