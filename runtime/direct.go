@@ -67,7 +67,7 @@ func (s bitSet) has(i int32) bool { return s[i/64]&(1<<(i%64)) != 0 }
 // directly makes what runs of g as one batch need; nil: it has to be planned.
 func (s *Session) directly(g *Graph) *direct {
 	a := s.batcher()
-	if a == nil {
+	if a == nil || g.gangs > 0 { // what runs together is not in any order
 		return nil
 	}
 	d := g.direct.Load()

@@ -232,7 +232,7 @@ func TestTogetherLimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Schedule.Validate(p.Problem); err != nil {
+	if err := p.Schedule().Validate(p.Problem()); err != nil {
 		t.Error(err)
 	}
 	for i, d := range p.Decisions() {
