@@ -31,6 +31,7 @@ type Layout struct {
 	Dims  int
 	N     int // boxes; 0: an empty range
 	Boxes [8]Box
+	Local [3]int // of a full work-group; boxes at the edges may have smaller ones
 
 	// Special says that the kernel would see the cut, and that it has to be
 	// built for Geometry.
@@ -102,6 +103,7 @@ func (l *Layout) Lay(nd devices.NDRange, k *Rules) error {
 			}
 		}
 	}
+	l.Local = local
 	if k.NonUniform {
 		l.whole(r, local)
 	} else {
