@@ -15,6 +15,7 @@ import (
 
 	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/devices/all"
+	"github.com/tandemrun/tandem/devices/cuda"
 	"github.com/tandemrun/tandem/devices/opencl"
 	"github.com/tandemrun/tandem/devices/sycl"
 	tandem "github.com/tandemrun/tandem/runtime"
@@ -65,14 +66,14 @@ data. Exit codes: 0 done, 1 the work failed, 2 the input or usage is wrong,
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "no progress, no tables, no warnings")
 	f.StringVar(&a.devices, "devices", "", "devices to use: cpu, opencl:0, kind=gpu, name=H200, !fpga, comma separated (default all)")
 	// Completion offers the backends' names; ids would take a probe at each tab.
-	_ = root.RegisterFlagCompletionFunc("devices", cobra.FixedCompletions([]string{"cpu", "opencl", "kind=cpu", "kind=gpu", "kind=fpga", "!cpu"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = root.RegisterFlagCompletionFunc("devices", cobra.FixedCompletions([]string{"cpu", "opencl", "cuda", "kind=cpu", "kind=gpu", "kind=fpga", "!cpu"}, cobra.ShellCompDirectiveNoFileComp))
 	root.AddCommand(a.runCommand(), a.execCommand(), a.planCommand(), a.probeCommand(), a.checkCommand(),
 		a.kernelsCommand(), a.compareCommand(), a.modelCommand(), a.benchCommand(), a.schemaCommand(), a.syclCommand(), a.versionCommand())
 	return root
 }
 
-// drivers are all drivers, the same ones at each call. OpenCL libraries are
-// asked in a child of this program first.
+// drivers are all drivers, the same ones at each call. OpenCL and CUDA libraries
+// are asked in a child of this program first.
 func (a *app) drivers() []devices.Driver {
 	if a.driverList != nil {
 		return a.driverList
@@ -87,6 +88,8 @@ func (a *app) drivers() []devices.Driver {
 		case *opencl.Driver:
 			d.Child = exe
 		case *sycl.Driver:
+			d.Child = exe
+		case *cuda.Driver:
 			d.Child = exe
 		}
 	}

@@ -6,13 +6,14 @@ import (
 	"io"
 	"os"
 
+	"github.com/tandemrun/tandem/devices/cuda"
 	"github.com/tandemrun/tandem/devices/opencl"
 	"github.com/tandemrun/tandem/devices/sycl"
 )
 
 func main() {
 	// A vendor library that breaks does so in a child of this program.
-	if opencl.RunProbeChild() || sycl.RunProbeChild() {
+	if opencl.RunProbeChild() || sycl.RunProbeChild() || cuda.RunProbeChild() {
 		return
 	}
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))

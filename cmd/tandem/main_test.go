@@ -15,6 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/tandemrun/tandem/devices"
+	"github.com/tandemrun/tandem/devices/cuda"
 	"github.com/tandemrun/tandem/devices/devicetest"
 	"github.com/tandemrun/tandem/devices/opencl"
 	"github.com/tandemrun/tandem/devices/sycl"
@@ -23,7 +24,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if opencl.RunProbeChild() || sycl.RunProbeChild() {
+	if opencl.RunProbeChild() || sycl.RunProbeChild() || cuda.RunProbeChild() {
 		os.Exit(0)
 	}
 	// What the tests run has empty caches: it would build the shim each time.
@@ -42,6 +43,7 @@ func TestScripts(t *testing.T) {
 		e.Setenv(find.RootVariable, filepath.Join(e.WorkDir, "no-such-folder"))
 		program, _, _ := strings.Cut(e.Getenv("PATH"), string(filepath.ListSeparator))
 		e.Setenv("PATH", program) // no tools for FPGAs, no compilers
+		e.Setenv(cuda.LibraryVariable, filepath.Join(e.WorkDir, "no-such-library.so"))
 	})
 }
 

@@ -4,6 +4,7 @@ package all
 import (
 	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/devices/cpu"
+	"github.com/tandemrun/tandem/devices/cuda"
 	"github.com/tandemrun/tandem/devices/fpga"
 	"github.com/tandemrun/tandem/devices/opencl"
 	"github.com/tandemrun/tandem/devices/sycl"
@@ -21,6 +22,7 @@ func Drivers() []devices.Driver {
 		&opencl.Driver{MaxHostThreads: n, Beside: IntelOpenCL()},
 		&sycl.Driver{MaxHostThreads: n},
 		&fpga.Driver{},
+		&cuda.Driver{},
 	}
 }
 

@@ -23,7 +23,7 @@ func TestDrivers(t *testing.T) {
 			}
 		}
 	}
-	if want := []string{"cpu", "opencl", "sycl", "fpga"}; !slices.Equal(names, want) {
+	if want := []string{"cpu", "opencl", "sycl", "fpga", "cuda"}; !slices.Equal(names, want) {
 		t.Errorf("drivers %v, want %v", names, want)
 	}
 	a, b := all.Drivers(), all.Drivers()

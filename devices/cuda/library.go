@@ -12,6 +12,7 @@ import (
 	"unsafe"
 
 	"github.com/tandemrun/tandem/devices"
+	"github.com/tandemrun/tandem/devices/internal/buildcache"
 	"github.com/tandemrun/tandem/devices/internal/dl"
 	"github.com/tandemrun/tandem/devices/internal/probechild"
 )
@@ -133,23 +134,60 @@ func RunProbeChild() (handled bool) {
 	})
 }
 
-// askInChild finds out whether the library can be asked without harm. A
-// machine without the library is not worth a child.
+// askInChild finds out whether the library can be asked without harm. Without
+// a GPU's device nodes it is not worth a child: the library, if there is one,
+// looks for them and gives up.
 func (d *Driver) askInChild(ctx context.Context) error {
-	if d.Child == "" {
+	if d.Child == "" || d.customLibrary() == "" && !mayHaveGPU() {
 		return nil
 	}
-	names := d.libraryNames()
+	// A verdict holds until something about the driver changes.
+	cache := buildcache.Open(d.folder("probe"), 1<<20)
+	key := buildcache.MakeKey("cuda probe 1", d.customLibrary(), stamp(d.customLibrary()), moduleVersion("/proc"),
+		os.Getenv(visibleVariable), os.Getenv("LD_LIBRARY_PATH"))
+	if _, sound := cache.Get(key); sound {
+		return nil
+	}
 	var report childReport
 	err := probechild.Ask(ctx, d.Child, backend, d.timeout(), &report, LibraryVariable+"="+d.customLibrary())
 	var broken *probechild.BrokenError
 	switch {
 	case errors.As(err, &broken):
+		names := d.libraryNames()
 		return &devices.LoadError{Driver: backend, Tried: names, Err: fmt.Errorf("%s: %w: %w", strings.Join(names, ", "), err, devices.ErrUnavailable)}
 	case context.Cause(ctx) != nil:
 		return context.Cause(ctx)
+	case err == nil && report.Error == "":
+		cache.Put(key, buildcache.Entry{})
 	}
 	return nil // what the child reported comes again, as an error; a child that cannot run is as good as none
+}
+
+// mayHaveGPU reports whether the system has a node of NVIDIA's driver, or of
+// Windows' where this Linux runs below it.
+func mayHaveGPU() bool {
+	return goruntime.GOOS == "windows" || exists("/dev/nvidiactl") || exists("/dev/nvidia0") || exists("/dev/dxg") || exists("/dev/nvhost-ctrl-gpu") || exists("/dev/nvmap")
+}
+
+// stamp changes when a file does.
+func stamp(path string) string {
+	info, err := os.Stat(path)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprint(info.Size(), info.ModTime().UnixNano())
+}
+
+// folder is one of the driver's folders in the cache; "" for none.
+func (d *Driver) folder(name string) string {
+	root := d.CacheDir
+	if root == "" {
+		root = buildcache.Dir()
+	}
+	if root == "" {
+		return ""
+	}
+	return filepath.Join(root, name)
 }
 
 // list starts the library, if need be, and describes its devices.

@@ -11,6 +11,7 @@ import (
 	tandem "github.com/tandemrun/tandem/runtime"
 
 	"github.com/tandemrun/tandem/devices/all"
+	"github.com/tandemrun/tandem/devices/cuda"
 	"github.com/tandemrun/tandem/devices/devicetest"
 	"github.com/tandemrun/tandem/devices/opencl"
 	"github.com/tandemrun/tandem/devices/sycl"
@@ -18,7 +19,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if opencl.RunProbeChild() || sycl.RunProbeChild() {
+	if opencl.RunProbeChild() || sycl.RunProbeChild() || cuda.RunProbeChild() {
 		return
 	}
 	// Three devices, where PoCL is the runtime, for what is split. PoCL reads
