@@ -15,8 +15,8 @@ import (
 	"github.com/tandemrun/tandem/runtime/calibrate"
 )
 
-// rootVariable names the folder that holds the "dev" whose nodes probe looks
-// at, for a container that mounts the host's elsewhere.
+// rootVariable names the folder that holds the "dev", "proc" and "sys" at which
+// probe looks, for a container that mounts the host's elsewhere.
 const rootVariable = "TANDEM_DEVICE_ROOT"
 
 func (a *app) probeCommand() *cobra.Command {
@@ -47,6 +47,7 @@ type probeJSON struct {
 	Backends []backendJSON `json:"backends"`
 	Devices  []deviceJSON  `json:"devices"`
 	Nodes    nodes.Report  `json:"nodes"`
+	NVIDIA   *nvidiaJSON   `json:"nvidia,omitempty"` // absent: there is no such GPU
 }
 
 type backendJSON struct {
@@ -114,6 +115,7 @@ func (a *app) probe(ctx context.Context, measure bool) error {
 	}
 	preferFaces(doc.Devices)
 	doc.Nodes = nodes.Scanner{Root: os.Getenv(rootVariable)}.Scan()
+	doc.NVIDIA = a.readHealth(ctx)
 	printProbe(a.text(), &doc)
 	if err := a.result(doc); err != nil {
 		return err

@@ -49,6 +49,9 @@ func printProbe(w io.Writer, doc *probeJSON) {
 	if len(doc.Devices) == 0 {
 		fmt.Fprintln(w, "\nNo devices.")
 	}
+	if doc.NVIDIA != nil {
+		printHealth(w, doc.NVIDIA)
+	}
 	if len(doc.Nodes.Nodes) > 0 || !hasGPU(doc.Devices) {
 		fmt.Fprintf(w, "\nOf the system: %s\n", doc.Nodes.Verdict)
 	}

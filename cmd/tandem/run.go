@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tandemrun/tandem/devices/cuda/nvtx"
 	tandem "github.com/tandemrun/tandem/runtime"
 	"github.com/tandemrun/tandem/runtime/arrayfile"
 	"github.com/tandemrun/tandem/runtime/observe"
@@ -134,6 +135,13 @@ func (a *app) run(ctx context.Context, file string, f *runFlags) error {
 	if f.trace != "" || f.report != "" {
 		recorder = &observe.Recorder{}
 		observers = append(observers, recorder.Observer())
+	}
+	if nvtx.Profiled() {
+		if l, err := nvtx.Open(); err == nil {
+			observers = append(observers, observe.NVTX(l))
+		} else {
+			a.warn("no annotations for the profiler: %v", err)
+		}
 	}
 	s, save, err := a.open(ctx, tandem.Config{MemoryLimit: limits, Emulate: p.Asks, Observer: tandem.Tee(observers...)})
 	if err != nil {
