@@ -7,7 +7,7 @@ TESTS ?= ./...
 PACKAGES ?= ./devices/... ./transfer/... ./runtime/... ./cmd/...
 COUNT := $(GO) run ./internal/testcount
 
-.PHONY: help test race check fuzz-short fuzz-nightly bench golden install cuda-double deps deps-env
+.PHONY: help test race check fuzz-short fuzz-nightly bench golden install cuda-double deps deps-env bench-quick peers gobench
 
 help:
 	@echo "make test        install what the tests need, run them all, fuzz for a while"
@@ -15,7 +15,10 @@ help:
 	@echo "make check       formatting, vet, staticcheck, layers, modules, builds for every target"
 	@echo "make fuzz-short  every fuzz target for five seconds, also a part of make test"
 	@echo "make fuzz-nightly every fuzz target for a minute"
-	@echo "make bench       every benchmark"
+	@echo "make bench       tandem beside its peers, and docs/benchmarks.md (20 minutes on a quiet machine)"
+	@echo "make bench-quick the same with small problems, to standard output (BENCH=... names problems)"
+	@echo "make gobench     every benchmark of a Go package"
+	@echo "make peers       install what make bench compares with"
 	@echo "make cuda-double build the CUDA test double, print the path of its library"
 	@echo "make golden      write the golden files anew"
 
@@ -45,7 +48,17 @@ fuzz-short:
 fuzz-nightly:
 	@.ci/fuzz 60s $(TESTS)
 
+# The peers come from Debian: make peers installs them.
 bench:
+	$(GO) run ./bench/compare -docs docs $(BENCH)
+
+bench-quick:
+	$(GO) run ./bench/compare -quick $(BENCH)
+
+peers:
+	@.ci/peers
+
+gobench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 cuda-double:

@@ -37,6 +37,9 @@ type Options struct {
 	Quick bool
 	// Seed is that of everything random. Default 1.
 	Seed uint64
+	// Program is the tandem program, for what is measured of a whole process.
+	// Empty: that is left out.
+	Program string
 	// Note, if set, is told what a reader of the figures should know: what was
 	// left out and why, tables behind a figure. It is called from the
 	// goroutine that runs the problem.
@@ -71,14 +74,21 @@ type Problem struct {
 // Problems are all problems, by name.
 func Problems() []Problem {
 	return []Problem{
+		{"cholesky", "tiled Cholesky factorisation with OpenBLAS for the tiles", Cholesky},
 		{"coexec", "two unequal devices together against the sum of each alone", Coexec},
+		{"cold", "one kernel by the program, from a cold start", Cold},
+		{"gemm", "tiled matrix product with OpenBLAS for the tiles", Gemm},
+		{"grain", "how short tasks may be", Grain},
+		{"idle", "what an open session takes while nothing is asked of it", Idle},
 		{"launch", "what a launch costs through tandem and by hand", LaunchCost},
+		{"library", "the built-in kernels on each device and on all together", Library},
 		{"overhead", "what an empty task costs, by shape of the graph", Overhead},
 		{"overlap", "copies hidden behind computing, and what that costs where there is nothing to hide", Overlap},
 		{"predict", "predicted against real times of tasks and graphs", Predict},
 		{"replay", "a graph submitted again against one that is built anew", Replay},
 		{"schedule", "plans against plain HEFT on ten families of graphs, and the time of planning", Schedule},
 		{"stream", "memory bandwidth of the triad through tandem against plain Go", Stream},
+		{"tracing", "a recorded run against one that is not", Tracing},
 	}
 }
 

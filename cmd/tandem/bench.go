@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
@@ -52,6 +53,9 @@ func (a *app) bench(ctx context.Context, names []string, o bench.Options) error 
 	problems, err := bench.Select(names...)
 	if err != nil {
 		return err
+	}
+	if o.Program, err = os.Executable(); err != nil {
+		a.note("what is measured of a whole process is left out: %v", err)
 	}
 	o.Note = func(text string) { a.note("%s", text) }
 	doc := benchJSON{Results: []bench.Result{}}
