@@ -16,6 +16,7 @@ import (
 	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/devices/all"
 	"github.com/tandemrun/tandem/devices/cuda"
+	"github.com/tandemrun/tandem/devices/fpga"
 	"github.com/tandemrun/tandem/devices/opencl"
 	"github.com/tandemrun/tandem/devices/sycl"
 	tandem "github.com/tandemrun/tandem/runtime"
@@ -91,6 +92,10 @@ func (a *app) drivers() []devices.Driver {
 			d.Child = exe
 		case *cuda.Driver:
 			d.Child = exe
+		case *fpga.Driver:
+			for _, v := range d.Vendors {
+				v.Child = exe
+			}
 		}
 	}
 	return a.driverList

@@ -17,11 +17,16 @@ import (
 // to are the caller's.
 func Drivers() []devices.Driver {
 	n, _ := cpu.Budget()
+	cl := &opencl.Driver{MaxHostThreads: n, Beside: IntelOpenCL()}
+	boards := []*opencl.Driver{cl}
+	if emulation := fpga.VendorEmulation(); emulation != nil {
+		boards = []*opencl.Driver{emulation, cl}
+	}
 	return []devices.Driver{
 		cpu.Driver{},
-		&opencl.Driver{MaxHostThreads: n, Beside: IntelOpenCL()},
+		cl,
 		&sycl.Driver{MaxHostThreads: n},
-		&fpga.Driver{},
+		&fpga.Driver{Vendors: boards},
 		&cuda.Driver{},
 	}
 }

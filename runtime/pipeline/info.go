@@ -97,8 +97,8 @@ func (p *Pipeline) Steps() []StepInfo {
 }
 
 // Asks reports whether the pipeline needs a device that a session would leave
-// out by default (tandem.Config.Emulate): a step names it, or nothing but its
-// languages is there of a kernel.
+// out by default (tandem.Config.Emulate): a step names it, or a kernel runs on
+// next to no other device.
 func (p *Pipeline) Asks(d *devices.Info) bool {
 	for _, st := range p.steps {
 		if sel, err := tandem.ParseSelector(st.on); err == nil && sel.Names(d) {
@@ -106,9 +106,21 @@ func (p *Pipeline) Asks(d *devices.Info) bool {
 		}
 	}
 	return slices.ContainsFunc(p.Kernels(), func(k *kernels.Kernel) bool {
-		return len(k.Variants) > 0 && !slices.ContainsFunc(k.Variants, func(v kernels.Variant) bool { return !slices.Contains(d.Languages, v.Language) })
+		return len(k.Variants) > 0 && !slices.ContainsFunc(k.Variants, func(v kernels.Variant) bool { return !rare(&v, d) })
 	})
 }
+
+// rare reports whether a device runs a variant that hardly any other does: one
+// in Verilog, in a vendor's binary form, or one that needs FPGA channels.
+func rare(v *kernels.Variant, d *devices.Info) bool {
+	if !slices.Contains(d.Languages, v.Language) || len(v.Needs.Missing(*d)) > 0 {
+		return false
+	}
+	return v.Language == devices.LangRTL || v.Language == devices.LangBinary || slices.Contains(v.Needs.Extensions, channels)
+}
+
+// channels is the extension by which kernels on FPGAs send data to each other.
+const channels = "cl_intel_channels"
 
 // At puts an error about the task of that name at its step in the file; err
 // itself where the pipeline has no such task.
