@@ -49,3 +49,13 @@ API CUresult cuProfilerStop(void) {
     (void)c;
     LEAVE(CUDA_SUCCESS);
 }
+
+// cuGetExportTable: tables of functions that NVIDIA's own libraries use among
+// themselves. NVRTC asks a libcuda.so.1 that the process has loaded for one,
+// and gets by without.
+API CUresult cuGetExportTable(const void **table, const void *id) {
+    if (!table || !id)
+        return CUDA_ERROR_INVALID_VALUE;
+    *table = NULL;
+    return CUDA_ERROR_NOT_FOUND;
+}
