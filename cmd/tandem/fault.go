@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tandemrun/tandem/devices"
+	"github.com/tandemrun/tandem/devices/fpga/verilog"
 	"github.com/tandemrun/tandem/kernels"
 	"github.com/tandemrun/tandem/kernels/clc"
 	"github.com/tandemrun/tandem/runtime/pipeline"
@@ -120,6 +121,7 @@ func place(err error) kernels.Pos {
 	var pf *pipeline.Fault
 	var ce *clc.Error
 	var ae *kernels.ArgError
+	var ve *verilog.Error
 	switch {
 	case errors.As(err, &pf):
 		return kernels.Pos{File: pf.File, Line: pf.Line, Column: pf.Column}
@@ -127,6 +129,8 @@ func place(err error) kernels.Pos {
 		return ce.Pos
 	case errors.As(err, &ae):
 		return ae.Pos
+	case errors.As(err, &ve) && ve.Line > 0:
+		return kernels.Pos{File: ve.File, Line: ve.Line, Column: ve.Column}
 	}
 	return kernels.Pos{}
 }

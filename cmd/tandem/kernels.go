@@ -1,17 +1,21 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tandemrun/tandem/devices"
+	"github.com/tandemrun/tandem/devices/fpga"
 	"github.com/tandemrun/tandem/kernels"
 	"github.com/tandemrun/tandem/kernels/clc"
 	"github.com/tandemrun/tandem/kernels/library"
+	"github.com/tandemrun/tandem/kernels/rtl"
 )
 
 // sourceFlags say how a source file is to be read.
@@ -39,17 +43,34 @@ func (f *sourceFlags) clc() clc.Options {
 
 func (a *app) kernelsCommand() *cobra.Command {
 	var f sourceFlags
+	var onFPGA bool
+	var names []string
 	c := &cobra.Command{
-		Use:   "kernels [FILE.cl | NAME...]",
+		Use:   "kernels [FILE.cl | FILE.v | NAME...]",
 		Short: "List the built-in kernels, or the entry points of a source file",
 		Long: `kernels lists the built-in kernels with their parameters, or those whose names
-contain one of the words given, or the entry points of an OpenCL C file with the
-signatures that were read from it, what they need of a device, and whether a
-launch can be divided over several devices.`,
-		Example: "  tandem kernels\n  tandem kernels image\n  tandem kernels saxpy.cl",
-		RunE:    func(_ *cobra.Command, args []string) error { return a.kernels(args, &f) },
+contain one of the words given, or the entry points of an OpenCL C or Verilog
+file with the signatures that were read from it, what they need of a device, and
+whether a launch can be divided over several devices.
+
+--fpga synthesises kernels in Verilog and runs them on random words, freely and
+with random stalls: area, highest clock, cycles, stalls, words per cycle. That
+takes seconds to minutes; results are kept.`,
+		Example: "  tandem kernels\n  tandem kernels image\n  tandem kernels saxpy.cl\n  tandem kernels --fpga brighten.v --target ice40,ecp5",
+		RunE: func(c *cobra.Command, args []string) error {
+			on, err := targets(names)
+			if err != nil {
+				return err
+			}
+			if len(names) > 0 && !onFPGA {
+				return fmt.Errorf("--target without --fpga")
+			}
+			return a.kernels(c.Context(), args, &f, onFPGA, on)
+		},
 	}
 	f.register(c)
+	c.Flags().BoolVar(&onFPGA, "fpga", false, "report area, highest clock and cycles of kernels in Verilog")
+	c.Flags().StringSliceVar(&names, "target", nil, "with --fpga: families to synthesise for, of ice40, ecp5, xc7 (default ice40)")
 	return c
 }
 
@@ -66,6 +87,7 @@ type kernelJSON struct {
 	Split     bool               `json:"splittable"` // as far as can be told before a call
 	NoSplit   string             `json:"no_split,omitempty"`
 	Position  string             `json:"position,omitempty"`
+	FPGA      *fpgaJSON          `json:"fpga,omitempty"`
 }
 
 type paramJSON struct {
@@ -84,23 +106,41 @@ type kernelsJSON struct {
 	Kernels []kernelJSON `json:"kernels"`
 }
 
-func (a *app) kernels(args []string, f *sourceFlags) error {
+func (a *app) kernels(ctx context.Context, args []string, f *sourceFlags, onFPGA bool, on []fpga.Target) error {
 	doc := kernelsJSON{Kernels: []kernelJSON{}}
 	var list []*kernels.Kernel
-	if len(args) == 1 && strings.HasSuffix(args[0], ".cl") {
+	var err error
+	switch {
+	case len(args) == 1 && strings.HasSuffix(args[0], ".cl"):
 		doc.File = args[0]
-		var err error
-		if list, err = clc.Entries(args[0], f.clc()); err != nil {
-			return err
+		list, err = clc.Entries(args[0], f.clc())
+	case len(args) == 1 && isVerilog(args[0]):
+		doc.File = args[0]
+		var o rtl.Options
+		if o, err = f.rtl(); err == nil {
+			list, err = rtl.Entries(ctx, args[0], o)
+			err = withHint(err)
 		}
-	} else {
-		var err error
-		if list, err = matchingKernels(args); err != nil {
-			return err
+	default:
+		list, err = matchingKernels(args)
+	}
+	if err != nil {
+		return err
+	}
+	var known map[*kernels.Kernel]*fpgaJSON
+	if onFPGA {
+		list = slices.DeleteFunc(list, func(k *kernels.Kernel) bool { return k.Variant(devices.LangRTL) == nil })
+		if len(list) == 0 {
+			return fmt.Errorf("--fpga: none of these kernels is in Verilog; see: tandem kernels")
+		}
+		if known, err = a.analyze(ctx, list, on); err != nil {
+			return withHint(err)
 		}
 	}
 	for _, k := range list {
-		doc.Kernels = append(doc.Kernels, describeKernel(k))
+		j := describeKernel(k)
+		j.FPGA = known[k]
+		doc.Kernels = append(doc.Kernels, j)
 	}
 	printKernels(a.text(), doc)
 	return a.result(doc)
@@ -216,6 +256,9 @@ func printKernels(w io.Writer, doc kernelsJSON) {
 				note = strings.TrimSpace(fmt.Sprintf("%s (default %v)", note, p.Default))
 			}
 			fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("    %-*s  %-14s  %s", width, p.Name, what, note), " "))
+		}
+		if k.FPGA != nil {
+			printFPGA(w, k.FPGA)
 		}
 		for _, n := range k.Needs {
 			fmt.Fprintf(w, "  needs %s\n", n)

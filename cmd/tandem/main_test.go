@@ -17,6 +17,7 @@ import (
 	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/devices/cuda"
 	"github.com/tandemrun/tandem/devices/devicetest"
+	"github.com/tandemrun/tandem/devices/fpga"
 	"github.com/tandemrun/tandem/devices/opencl"
 	"github.com/tandemrun/tandem/devices/sycl"
 	"github.com/tandemrun/tandem/devices/sycl/find"
@@ -51,6 +52,17 @@ func TestScripts(t *testing.T) {
 func TestOpenCLScripts(t *testing.T) {
 	requireOpenCL(t)
 	runScripts(t, "opencl", func(*testscript.Env) {})
+}
+
+// TestFPGAScripts runs those that need the tools of the FPGA emulation. They
+// share what is built.
+func TestFPGAScripts(t *testing.T) {
+	devicetest.Require(t, "fpga", (&fpga.Driver{}).Probe(t.Context()).Reason)
+	cache := os.Getenv("TANDEM_FPGA_TEST_CACHE")
+	if cache == "" {
+		cache = t.TempDir()
+	}
+	runScripts(t, "fpga", func(e *testscript.Env) { e.Setenv("TANDEM_CACHE_DIR", cache) })
 }
 
 func requireOpenCL(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tandemrun/tandem/devices"
+	"github.com/tandemrun/tandem/devices/fpga/board"
 	"github.com/tandemrun/tandem/devices/nodes"
 	tandem "github.com/tandemrun/tandem/runtime"
 	"github.com/tandemrun/tandem/runtime/calibrate"
@@ -22,7 +23,7 @@ const rootVariable = "TANDEM_DEVICE_ROOT"
 func (a *app) probeCommand() *cobra.Command {
 	var measure bool
 	c := &cobra.Command{
-		Use:   "probe",
+		Use:   "probe [IMAGE...]",
 		Short: "Show what can compute here, and what is missing",
 		Long: `probe asks every backend for its devices and says which library it used, or why
 there is none and what to install. Devices that are faces of one processor are
@@ -30,13 +31,23 @@ grouped; the planner uses one face at a time, and the one marked as preferred is
 chosen by measurement where every face was calibrated, else a vendor's own
 interface comes before OpenCL, OpenCL before SYCL and SYCL before Go functions.
 
+With FPGA images (.aocx, .gbs, .xclbin) it shows what those say of themselves:
+the interface that they fit, accelerators, kernels with their arguments, clocks;
+and which of the boards in this machine take them. No vendor tools are needed.
+
 --calibrate measures copy bandwidth and latency each way, launch latency, peak
 arithmetic and memory bandwidth of each device (about a second each), and keeps
 the results for the device and its driver version.`,
-		Example:           "  tandem probe\n  tandem probe --calibrate --devices opencl --json",
-		Args:              cobra.NoArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(c *cobra.Command, _ []string) error { return a.probe(c.Context(), measure) },
+		Example: "  tandem probe\n  tandem probe --calibrate --devices opencl --json\n  tandem probe kernel.aocx",
+		RunE: func(c *cobra.Command, args []string) error {
+			switch {
+			case len(args) == 0:
+				return a.probe(c.Context(), measure)
+			case measure:
+				return errors.New("--calibrate measures devices; an image takes no measuring")
+			}
+			return a.probeImages(args)
+		},
 	}
 	c.Flags().BoolVar(&measure, "calibrate", false, "measure the devices and keep the results")
 	return c
@@ -48,6 +59,7 @@ type probeJSON struct {
 	Devices  []deviceJSON  `json:"devices"`
 	Nodes    nodes.Report  `json:"nodes"`
 	NVIDIA   *nvidiaJSON   `json:"nvidia,omitempty"` // absent: there is no such GPU
+	Boards   []board.Board `json:"boards"`           // FPGA boards that the system knows
 }
 
 type backendJSON struct {
@@ -96,7 +108,9 @@ func (a *app) probe(ctx context.Context, measure bool) error {
 	var failed []error
 	for i := range chosen {
 		d := deviceJSON{Info: chosen[i]}
-		if measure {
+		if measure && d.Emulated {
+			a.note("%s is an emulation: there is nothing to measure", d.ID)
+		} else if measure {
 			a.note("measuring %s ...", d.ID)
 			c, err := a.calibrate(ctx, driver[d.Backend], &chosen[i], store)
 			if err != nil {
@@ -116,6 +130,11 @@ func (a *app) probe(ctx context.Context, measure bool) error {
 	preferFaces(doc.Devices)
 	doc.Nodes = nodes.Scanner{Root: os.Getenv(rootVariable)}.Scan()
 	doc.NVIDIA = a.readHealth(ctx)
+	found := boards()
+	doc.Boards = found.Boards
+	for _, w := range found.Warnings {
+		a.warn("%s", w)
+	}
 	printProbe(a.text(), &doc)
 	if err := a.result(doc); err != nil {
 		return err

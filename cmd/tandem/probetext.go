@@ -52,6 +52,7 @@ func printProbe(w io.Writer, doc *probeJSON) {
 	if doc.NVIDIA != nil {
 		printHealth(w, doc.NVIDIA)
 	}
+	printBoards(w, doc.Boards)
 	if len(doc.Nodes.Nodes) > 0 || !hasGPU(doc.Devices) {
 		fmt.Fprintf(w, "\nOf the system: %s\n", doc.Nodes.Verdict)
 	}
@@ -114,6 +115,10 @@ func printDevice(w io.Writer, d *deviceJSON) {
 		line("shares", "the host's cores")
 	}
 	line("preferred", yesNo(d.Preferred)+": "+d.PreferredReason)
+	if d.Emulated {
+		line("emulated", "the host's cores stand in for it; it works where it is named, or nothing else runs a kernel")
+		return
+	}
 	if c := d.Calibration; c != nil {
 		up, down := linkText(c.Upload), linkText(c.Download)
 		zero := "copies are needed"

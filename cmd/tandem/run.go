@@ -61,6 +61,7 @@ type runJSON struct {
 	MakespanS  float64              `json:"makespan_s"`
 	TaskTimes  []taskTimeJSON       `json:"task_times"` // predicted against real, by task
 	Outputs    []outputJSON         `json:"outputs"`
+	FPGA       []fpgaRunJSON        `json:"fpga,omitempty"` // by device and kernel
 	Verified   *verifyJSON          `json:"verify,omitempty"`
 	Incidents  []incidentJSON       `json:"incidents,omitempty"` // what went wrong and was dealt with
 	Faults     []fault              `json:"faults,omitempty"`
@@ -162,7 +163,7 @@ func (a *app) run(ctx context.Context, file string, f *runFlags) error {
 	if err == nil {
 		doc.Outputs, err = a.commit(ctx, job)
 	}
-	doc.Devices, doc.Incidents = s.Stats(), mishaps.all()
+	doc.Devices, doc.FPGA, doc.Incidents = s.Stats(), a.fpgaTotals(), mishaps.all()
 	if started {
 		doc.TaskTimes = clock.list(job.plan)
 		save()
@@ -265,6 +266,7 @@ func (a *app) closeRun(ctx context.Context, doc *runJSON, err error) error {
 			err = errors.Join(err, &workError{terr})
 		}
 		fmt.Fprintf(w, "\n%d task(s) in %s (predicted %s), %s in all\n", doc.Tasks, secondsText(doc.MakespanS), secondsText(doc.PredictedS), secondsText(doc.WallS))
+		printTotals(w, doc.FPGA)
 		if doc.Verified != nil {
 			fmt.Fprintln(w, doc.Verified.text())
 		}

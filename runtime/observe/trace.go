@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 	"time"
 
@@ -50,7 +51,8 @@ const runsPID = 1
 // track per queue, kernels and copies as slices, an arrow for each dependency,
 // and the runs as a process of their own on top. Times are from the beginning
 // of the recording. Operations of one queue that overlap, as some drivers'
-// clocks have it, get tracks of their own.
+// clocks have it, get tracks of their own; so does what the launches of an
+// emulated device would take on the hardware, loading of images included.
 func WriteTrace(w io.Writer, rec Recording) error {
 	t := newTimeline(rec)
 	out := traceWriter{w: bufio.NewWriterSize(w, 64<<10)}
@@ -76,6 +78,7 @@ func WriteTrace(w io.Writer, rec Recording) error {
 		out.event(traceEvent{Name: s.title(), Cat: s.category(), Phase: "X", PID: device[s.device()], TID: s.track + 1,
 			TS: micros(s.start - t.from), Dur: &dur, Args: s.args()})
 	}
+	out.modelled(&t, device, len(t.tracks)+1)
 	flow := 0
 	for i := range t.spans {
 		to := &t.spans[i]
@@ -217,6 +220,9 @@ func (s *span) args() map[string]any {
 		args = map[string]any{"task": e.Name, "kernel": e.Kernel, "work_items": e.Range.Items(), "range": rangeText(e)}
 		if e.ZeroCopy > 0 {
 			args["bytes_zero_copy"] = e.ZeroCopy
+		}
+		if m := &e.Times.Model; m.Run > 0 {
+			maps.Copy(args, modelArgs(m))
 		}
 		if e.Times.Queued > 0 && e.Times.Queued < e.Times.Start {
 			args["waited_us"] = micros(e.Times.Start - e.Times.Queued)
