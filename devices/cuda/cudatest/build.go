@@ -34,7 +34,7 @@ const Settings = "TANDEM_CUDA_DOUBLE"
 // The library's file. Beside it lies libcuda.so, for linkers.
 const fileName = "libcuda.so.1"
 
-var flags = []string{"-std=gnu11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-fno-math-errno", "-w"}
+var flags = []string{"-std=gnu11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-fno-math-errno", "-fno-strict-aliasing", "-w"}
 
 // vectorFlags are for the second build of the file of the lanes' loops, on
 // processors that have the instructions.
@@ -194,8 +194,10 @@ func compile(ctx context.Context, cc, files []string, dir string) error {
 		})
 	}
 	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return err
+	for _, err := range errs { // one is enough to read
+		if err != nil {
+			return err
+		}
 	}
 	if err := os.Mkdir(filepath.Join(dir, "out"), 0o700); err != nil {
 		return fmt.Errorf("cuda double: %w", err)

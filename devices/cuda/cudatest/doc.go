@@ -25,6 +25,10 @@
 //	streams     cuStreamCreate(WithPriority) cuStreamDestroy cuStreamSynchronize cuStreamQuery cuStreamWaitEvent
 //	            cuStreamGet… (Flags, Priority, Id, Ctx) cuStreamAddCallback cuLaunchHostFunc cuStreamWrite/WaitValue32/64
 //	events      cuEventCreate cuEventDestroy cuEventRecord(WithFlags) cuEventQuery cuEventSynchronize cuEventElapsedTime
+//	modules     cuModuleLoad(Data, DataEx, FatBinary) cuModuleUnload cuModuleGet… (Function, Global, FunctionCount, LoadingMode)
+//	            cuModuleEnumerateFunctions
+//	functions   cuLaunchKernel(Ex) cuFuncGet/SetAttribute cuFuncSetCacheConfig cuFuncGet… (Name, Module, ParamInfo)
+//	            cuOccupancyMaxActiveBlocksPerMultiprocessor cuOccupancyMaxPotentialBlockSize (each also WithFlags)
 //	graphs      cuStreamBeginCapture cuStreamEndCapture cuStreamIsCapturing cuThreadExchangeStreamCaptureMode cuGraph…
 //	            (Create, Destroy, AddKernelNode, AddEmptyNode, AddHostNode, GetNodes, NodeGetType, Instantiate, Launch, Upload,
 //	            ExecDestroy, ExecUpdate, ExecKernelNodeSetParams)
@@ -49,7 +53,7 @@
 //
 //	devices=1           how many there are (0 to 16); CUDA_VISIBLE_DEVICES chooses among them
 //	sm=80               compute capability, times ten
-//	version=13000       what cuDriverGetVersion says
+//	version=13050       what cuDriverGetVersion says
 //	memory=1GiB         of each device; B, KiB, MiB, GiB
 //	max_alloc=SIZE      the largest allocation that succeeds
 //	memlock=SIZE        host memory that may be pinned or registered, in all

@@ -7,7 +7,7 @@
 settings conf;
 
 static const settings defaults = {
-    .devices = 1, .sm = 80, .version = 13000, .multiprocessors = 4, .engines = 2, .workers = 2,
+    .devices = 1, .sm = 80, .version = 13050, .multiprocessors = 4, .engines = 2, .workers = 2,
     .memory = (size_t)1 << 30, .memlock = SIZE_MAX, .shared = 48 << 10, .shared_optin = 99 << 10, .max_alloc = SIZE_MAX,
     .max_threads = 1024, .registers = 65536,
     .peer = true, .pools = true, .managed = true, .uva = true, .registering = true,

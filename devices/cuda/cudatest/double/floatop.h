@@ -1,0 +1,12 @@
+// Operations of the instructions that go through lanes named any, f16op and testp.
+#ifndef TANDEM_CUDA_FLOATOP_H
+#define TANDEM_CUDA_FLOATOP_H
+enum { F_ADD = 1, F_SUB, F_MUL, F_FMA, F_DIV, F_RCP, F_SQRT, F_RSQRT, F_EX2, F_LG2, F_SIN, F_COS, F_TANH, F_MIN, F_MAX, F_ABS, F_NEG };
+enum { P_FINITE = 1, P_INFINITE, P_NUMBER, P_NOTANUMBER, P_NORMAL, P_SUBNORMAL };
+enum { CMP_EQ = 1, CMP_NE, CMP_LT, CMP_LE, CMP_GT, CMP_GE, CMP_EQU, CMP_NEU, CMP_LTU, CMP_LEU, CMP_GTU, CMP_GEU, CMP_NUM, CMP_NAN };
+enum { BOOL_NONE, BOOL_AND, BOOL_OR, BOOL_XOR };
+enum { A_ADD = 1, A_MIN, A_MAX, A_INC, A_DEC, A_AND, A_OR, A_XOR, A_EXCH, A_CAS };
+enum { SHFL_UP = 1, SHFL_DOWN, SHFL_BFLY, SHFL_IDX };
+enum { VOTE_ALL = 1, VOTE_ANY, VOTE_UNI, VOTE_BALLOT };
+enum { CLOCK_32 = 1, CLOCK_64, CLOCK_NS };
+#endif

@@ -1,0 +1,12 @@
+// The loops by number.
+#include "lanes.h"
+
+#define LANE(name) void NAME(name)(warp *, const insn *);
+#include "lanes_list.h"
+#undef LANE
+
+const lane_fn TABLE[L_COUNT] = {
+#define LANE(name) [L_##name] = NAME(name),
+#include "lanes_list.h"
+#undef LANE
+};
