@@ -202,16 +202,18 @@ func (p *tiled[T]) repeats() int {
 // Cholesky factors matrices in tiles on the host's cores with OpenBLAS for the
 // tiles, in Gflop/s, adding tasks and planning included. "best" is the best tile.
 func Cholesky(ctx context.Context, o Options) ([]Result, error) {
-	return tiledProblem(ctx, &o, "cholesky", (*tiled[float32]).cholesky, (*tiled[float64]).cholesky)
+	return tiledProblem(ctx, &o, "cholesky", (*tiled[float32]).cholesky, (*tiled[float64]).cholesky, nil)
 }
 
-// Gemm multiplies matrices in tiles likewise.
+// Gemm multiplies matrices in tiles likewise, and in single precision on two
+// devices of one core each.
 func Gemm(ctx context.Context, o Options) ([]Result, error) {
-	return tiledProblem(ctx, &o, "gemm", (*tiled[float32]).gemm, (*tiled[float64]).gemm)
+	return tiledProblem(ctx, &o, "gemm", (*tiled[float32]).gemm, (*tiled[float64]).gemm, gemmTogether)
 }
 
 func tiledProblem(ctx context.Context, o *Options, name string, single func(*tiled[float32], context.Context) (float64, error),
-	double func(*tiled[float64], context.Context) (float64, error)) ([]Result, error) {
+	double func(*tiled[float64], context.Context) (float64, error),
+	more func(context.Context, *Options, *deviceblas.Library) ([]Result, error)) ([]Result, error) {
 	lib, err := deviceblas.Open()
 	if errors.Is(err, devices.ErrUnavailable) {
 		o.note("%s is left out: %v", name, err)
@@ -226,7 +228,11 @@ func tiledProblem(ctx context.Context, o *Options, name string, single func(*til
 		return nil, err
 	}
 	wide, err := tiledIn(ctx, o, name, ".f64", tiledSizes(o, true), blas.New[float64](lib), double)
-	return append(all, wide...), err
+	if all = append(all, wide...); err != nil || more == nil {
+		return all, err
+	}
+	others, err := more(ctx, o, lib)
+	return append(all, others...), err
 }
 
 // tiledIn measures all sizes and tiles in one precision.
