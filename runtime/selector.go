@@ -156,6 +156,30 @@ func (s Selector) Names(d *devices.Info) bool {
 	return named
 }
 
+// Backends are the names of the only backends whose devices s can select, in the
+// order of its terms; nil: it may select any. Other drivers need not be asked.
+func (s Selector) Backends() []string {
+	var names []string
+	for i := range s.terms {
+		t := &s.terms[i]
+		if t.not {
+			continue
+		}
+		name := t.backend
+		if t.id != "" {
+			name, _, _ = strings.Cut(t.id, ":")
+		}
+		// Without a device for an optional term all are selected.
+		if name == "" || t.optional {
+			return nil
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // Choose is Select for work: emulated devices are left out unless s names
 // them, ask wants them (nil: none), or there is nothing else. An emulation is
 // slow, and no use where any other processor does.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -101,11 +102,38 @@ func (a *app) drivers() []devices.Driver {
 	return a.driverList
 }
 
+// driversFor are the drivers that a selector can want: asking a vendor's library
+// takes longer than much of what is run. Where the selector matches nothing of
+// theirs they are all, for an error that lists what there is.
+func (a *app) driversFor(ctx context.Context, selector string) []devices.Driver {
+	every := a.drivers()
+	sel, err := tandem.ParseSelector(selector)
+	if err != nil {
+		return every
+	}
+	names := sel.Backends()
+	if names == nil {
+		return every
+	}
+	var some []devices.Driver
+	var infos []devices.Info
+	for _, d := range every {
+		if slices.Contains(names, d.Name()) {
+			some = append(some, d)
+			infos = append(infos, d.Probe(ctx).Devices...)
+		}
+	}
+	if _, err := sel.Select(infos); err != nil || len(infos) == 0 {
+		return every
+	}
+	return some
+}
+
 // open opens a session on the selected devices, with what earlier runs learnt,
 // and shows the backends' warnings. save keeps what the session adds to that.
 // Its errors are about the selection or the machine: exit 2.
 func (a *app) open(ctx context.Context, c tandem.Config) (s *tandem.Session, save func(), err error) {
-	c.Drivers, c.Devices = a.drivers(), a.devices
+	c.Drivers, c.Devices = a.driversFor(ctx, a.devices), a.devices
 	save = a.learn(ctx, &c)
 	s, err = tandem.Open(ctx, c)
 	a.rearm()

@@ -214,7 +214,7 @@ func (e *execution) runsOn(d *devices.Info) error {
 // execDevices are the selected devices.
 func (a *app) execDevices(ctx context.Context) ([]devices.Info, error) {
 	var all []devices.Info
-	for _, d := range a.drivers() {
+	for _, d := range a.driversFor(ctx, a.devices) {
 		b := d.Probe(ctx)
 		all = append(all, b.Devices...)
 		for _, w := range b.Warnings {
@@ -267,7 +267,7 @@ func (l *launchTimes) timed() []time.Duration {
 // about the input; one after that is a *workError.
 func (a *app) execOn(ctx context.Context, e *execution, id string, repeat int) (d execDeviceJSON, err error) {
 	times := &launchTimes{byRun: map[int64]time.Duration{}}
-	s, err := tandem.Open(ctx, tandem.Config{Drivers: a.drivers(), Devices: id, Observer: tandem.Observer{Launched: times.launched}})
+	s, err := tandem.Open(ctx, tandem.Config{Drivers: a.driversFor(ctx, id), Devices: id, Observer: tandem.Observer{Launched: times.launched}})
 	if err != nil {
 		return d, err
 	}

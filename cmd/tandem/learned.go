@@ -37,7 +37,7 @@ func (a *app) learn(ctx context.Context, c *tandem.Config) (save func()) {
 func (a *app) calibrations(ctx context.Context) map[string]devices.Calibration {
 	store := calibrate.Store{Dir: calibrate.DefaultDir()}
 	found := map[string]devices.Calibration{}
-	for _, d := range a.drivers() {
+	for _, d := range a.driversFor(ctx, a.devices) {
 		b := d.Probe(ctx)
 		for i := range b.Devices {
 			cal, ok, err := store.Get(&b.Devices[i])

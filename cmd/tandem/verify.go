@@ -105,7 +105,7 @@ func (e *refusedError) Error() string { return e.err.Error() }
 func (e *refusedError) Unwrap() error { return e.err }
 
 func (a *app) verifyOn(ctx context.Context, id string, p *pipeline.Pipeline, done *job) (v *verifyJSON, err error) {
-	s, err := tandem.Open(ctx, tandem.Config{Drivers: a.drivers(), Devices: id})
+	s, err := tandem.Open(ctx, tandem.Config{Drivers: a.driversFor(ctx, id), Devices: id})
 	if err != nil {
 		return nil, &refusedError{err}
 	}
