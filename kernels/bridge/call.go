@@ -11,6 +11,9 @@ import (
 // call rewrites the call of a function.
 func (t *translation) call(k clc.Mark) {
 	if k.Own {
+		if !t.defined[k.Name] {
+			t.refuse(k.Unit, k.At, "function %q is called and defined nowhere", k.Name)
+		}
 		if t.ranged[k.Name] {
 			t.handRange(k)
 		}

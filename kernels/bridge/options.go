@@ -13,7 +13,7 @@ type settings struct {
 
 // always are the options of every build. Contraction of a * b + c is off: it is
 // what keeps results bit for bit those of other devices.
-var always = []string{"--std=c++17", "--fmad=false", "--diag-suppress=177,550,2361"}
+var always = []string{"--std=c++17", "--fmad=false", "--diag-suppress=68,177,550,2361"}
 
 // ignored are options that mean nothing here, or allow what is not made use of.
 var ignored = map[string]bool{

@@ -15,6 +15,16 @@ func (t *translation) rewrite() {
 	for _, k := range t.m.Kernels {
 		t.ranged[k.Name] = true
 	}
+	t.defined = map[string]bool{}
+	for _, h := range t.m.Heads {
+		t.defined[h.Name] = t.defined[h.Name] || h.Body
+	}
+	for _, u := range t.m.Units {
+		t.defined[u.Function] = true
+		for _, n := range u.Names {
+			t.defined[n] = t.defined[n] || u.Opaque != ""
+		}
+	}
 	for i := range t.m.Tokens {
 		t.word(i)
 	}

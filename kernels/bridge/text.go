@@ -17,6 +17,7 @@ type writer struct {
 	line   int // that the next character is on, as #line directives have it
 	column int
 	last   byte
+	places map[place]columns
 }
 
 const maxPadding = 400 // of columns and of lines; beyond, blanks or #line are cheaper
@@ -27,7 +28,7 @@ func (w *writer) to(p kernels.Pos, space bool) {
 		if w.column > 1 {
 			w.raw("\n")
 		}
-		fmt.Fprintf(&w.b, "#line %d \"%s\"\n", max(p.Line, 1), strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(p.File))
+		fmt.Fprintf(&w.b, "#line %d \"%s\"\n", max(p.Line, 1), quoted(p.File))
 		w.file, w.line, w.column, w.last = p.File, p.Line, 1, '\n'
 	}
 	for w.line < p.Line {
@@ -37,6 +38,21 @@ func (w *writer) to(p kernels.Pos, space bool) {
 		w.raw(strings.Repeat(" ", n))
 	} else if space {
 		w.raw(" ")
+	}
+}
+
+// quoted escapes a file's name for a #line directive.
+func quoted(file string) string {
+	return strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(file)
+}
+
+// note notes that the token at hand stands in a column of the source.
+func (w *writer) note(p kernels.Pos) {
+	if at := (place{p.File, p.Line}); w.file == p.File && w.line == p.Line {
+		list := w.places[at]
+		if n := len(list); n == 0 || list[n-1].cuda < w.column {
+			w.places[at] = append(list, struct{ cuda, opencl int }{w.column, p.Column})
+		}
 	}
 }
 
@@ -63,6 +79,13 @@ func (w *writer) put(s string) {
 	w.raw(s)
 }
 
+func first(s string) byte {
+	if s == "" {
+		return ' '
+	}
+	return s[0]
+}
+
 func clash(a, b byte) bool {
 	word := func(c byte) bool {
 		return c == '_' || c == '.' || c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= 0x80
@@ -82,9 +105,14 @@ func (t *translation) token(w *writer, i int) {
 		return
 	}
 	w.to(tok.Pos, tok.Space && w.last != '\n')
+	w.note(tok.Pos)
 	for _, s := range e.before {
 		w.put(s)
 	}
+	if clash(w.last, first(text)) {
+		w.raw(" ")
+	}
+	w.note(tok.Pos)
 	w.put(text)
 	for _, s := range e.after {
 		w.put(s)
@@ -92,8 +120,8 @@ func (t *translation) token(w *writer, i int) {
 }
 
 // text is the whole program in CUDA C.
-func (t *translation) text(list []Kernel) string {
-	w := &writer{}
+func (t *translation) text(list []Kernel) (string, map[place]columns) {
+	w := &writer{places: map[place]columns{}}
 	w.b.WriteString(header(t.m))
 	w.b.WriteString("namespace tandem_cl { namespace user {\n")
 	w.column, w.last = 1, '\n'
@@ -119,7 +147,7 @@ func (t *translation) text(list []Kernel) string {
 		t.entry(w, &list[k])
 	}
 	w.raw("\n} }\n")
-	return w.b.String()
+	return w.b.String(), w.places
 }
 
 // entry writes the entry point of a kernel.

@@ -22,6 +22,9 @@ type Program struct {
 	// Refused says of each kernel that was not translated why, by its name.
 	// Each error is one or several joined *clc.Error.
 	Refused map[string]error
+
+	source  string // in OpenCL C, as it was given
+	columns map[place]columns
 }
 
 // Kernel is a kernel of a Program.
@@ -92,6 +95,9 @@ func Translate(src *devices.Source) (*Program, error) {
 	if len(t.faults) > 0 {
 		return nil, fail(errors.Join(t.faults...))
 	}
+	if t.designates() {
+		settings.options[0] = "--std=c++20"
+	}
 	p := &Program{Options: settings.options, Refused: map[string]error{}}
 	t.drop()
 	for _, k := range m.Kernels {
@@ -111,7 +117,8 @@ func Translate(src *devices.Source) (*Program, error) {
 		}
 		return nil, fail(errors.Join(all...))
 	}
-	p.Text = t.text(p.Kernels)
+	p.source = fmt.Sprintf("#line 1 \"%s\"\n%s", quoted(name), src.Text)
+	p.Text, p.columns = t.text(p.Kernels)
 	return p, nil
 }
 
@@ -153,6 +160,7 @@ type translation struct {
 	edits    []edit
 
 	ranged     map[string]bool // functions that take the range
+	defined    map[string]bool // functions with a body
 	locals     map[string]bool // functions that may tell one local size from another
 	faults     []error         // of the whole source
 	unitFaults map[int][]error // by unit
@@ -256,6 +264,17 @@ func (t *translation) reaching(is func(name string) bool) map[string]bool {
 		}
 	}
 	return found
+}
+
+// designates reports whether an initialiser names its members, {.x = 1}, which
+// C++ has since 2020.
+func (t *translation) designates() bool {
+	for i := 1; i < len(t.m.Tokens); i++ {
+		if t.is(i, ".") && (t.is(i-1, "{") || t.is(i-1, ",")) {
+			return true
+		}
+	}
+	return false
 }
 
 // seesLocal reports whether a kernel asks for its place in a group or shares

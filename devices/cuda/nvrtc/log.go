@@ -8,7 +8,7 @@ import (
 
 var (
 	// "k.cu(12): error: text" and, with a number, "k.cu(12): error #20: text".
-	located = regexp.MustCompile(`^(.*)\((\d+)\): (catastrophic error|error|warning|remark)(?: #[\w-]+)?: (.*)$`)
+	located = regexp.MustCompile(`^(.*)\((\d+)\): (catastrophic error|error|warning|remark|note)(?: #[\w-]+)?: (.*)$`)
 	caret   = regexp.MustCompile(`^\s*\^\s*$`)
 	noise   = regexp.MustCompile(`^(?:\d+ (?:catastrophic )?errors? detected in the compilation of .*|Remark: The warnings can be suppressed with .*|Compilation terminated\.)$`)
 )

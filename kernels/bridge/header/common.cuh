@@ -132,8 +132,7 @@ TANDEM_TEST2(islessequal, a <= b)
 TANDEM_TEST2(islessgreater, a < b || a > b)
 TANDEM_TEST2(isordered, a == a && b == b)
 TANDEM_TEST2(isunordered, a != a || b != b)
-TANDEM_FN int any(bool a) { return a; }
-TANDEM_FN int all(bool a) { return a; }
+// The highest bit counts: of a comparison of numbers, which is 0 or 1, any is 0.
 template<class T, TANDEM_INTEGER(T)> TANDEM_FN int any(T a) { return a < 0; }
 template<class T, TANDEM_INTEGER(T)> TANDEM_FN int all(T a) { return a < 0; }
 template<class T, int N> TANDEM_FN int any(vec<T, N> a) { int r = 0; TANDEM_LANES r |= a.s[i] < 0; return r; }

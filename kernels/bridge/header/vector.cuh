@@ -105,7 +105,7 @@ template<class V, class A> __device__ __forceinline__ constexpr V tandem_lit(con
   return V(a);
 }
 template<class V, class A, class B, class... R> __device__ __forceinline__ constexpr V tandem_lit(const A &a, const B &b, const R &...rest) {
-  static_assert((tandem_count<A>() + tandem_count<B>() + ... + tandem_count<R>()) == tandem_count<V>(), "a vector literal has another number of elements than its type has lanes");
+  static_assert(((tandem_count<A>() + tandem_count<B>()) + ... + tandem_count<R>()) == tandem_count<V>(), "a vector literal has another number of elements than its type has lanes");
   return V(a, b, rest...);
 }
 
