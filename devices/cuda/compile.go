@@ -86,6 +86,13 @@ func (d *device) compile(p *program) ([]byte, error) {
 		return nil, d.compileError(p.src, "", err)
 	}
 	res, err := d.traits.compilers.nvrtc.Compile(r)
+	if translated != nil { // in terms of OpenCL C
+		if c, ok := err.(*devices.CompileError); ok {
+			c.Log = translated.Log(c.Log)
+		} else if err == nil {
+			res.Log = translated.Log(res.Log)
+		}
+	}
 	if err != nil {
 		return nil, d.renamed(err)
 	}
