@@ -312,7 +312,7 @@ func (e *execution) buffers(ctx context.Context, s *tandem.Session) (map[*kernel
 			continue
 		}
 		err := b.Update(ctx, func(mem []byte) error {
-			_, err := arrayfile.Read(g.file, arrayfile.Options{}, func(h arrayfile.Header) ([]byte, error) {
+			_, err := arrayfile.Read(g.file, arrayfile.Options{Zeroed: true}, func(h arrayfile.Header) ([]byte, error) {
 				if n, err := h.Bytes(); err != nil || n != int64(len(mem)) {
 					return nil, fmt.Errorf("%s changed while it was read: %d bytes, %d before", g.file, n, len(mem))
 				}

@@ -28,6 +28,10 @@ type Options struct {
 	Member string
 	// Table says whether the first line of a .csv file names the columns.
 	Table TableHeader
+	// Zeroed promises that the memory to read into holds zeros. The holes of a
+	// sparse .npy or .raw file are then skipped: pages for which the file has
+	// no data are not touched, and take no memory.
+	Zeroed bool
 	// Columns are the names to write into the first line of a .csv file.
 	Columns []string
 }

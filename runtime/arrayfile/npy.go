@@ -232,12 +232,12 @@ func statNPY(s source, _ Options) (Header, error) {
 	return h.Header, err
 }
 
-func readNPY(s source, _ Options, alloc Alloc) (Header, error) {
-	return readNPYStream(s, s.size, alloc)
+func readNPY(s source, o Options, alloc Alloc) (Header, error) {
+	return readNPYStream(s, s.size, o.Zeroed, alloc)
 }
 
 // readNPYStream reads an .npy file of size bytes from its first byte.
-func readNPYStream(r io.Reader, size int64, alloc Alloc) (Header, error) {
+func readNPYStream(r io.Reader, size int64, zeroed bool, alloc Alloc) (Header, error) {
 	h, err := readNPYHeader(r, size)
 	if err != nil {
 		return h.Header, err
@@ -249,7 +249,7 @@ func readNPYStream(r io.Reader, size int64, alloc Alloc) (Header, error) {
 	if h.fortran && !oneRow(h.Shape) {
 		err = readFortran(r, mem, h)
 	} else {
-		err = readElements(r, mem, h)
+		err = readElements(r, mem, h, zeroed)
 	}
 	return h.Header, err
 }
@@ -258,8 +258,12 @@ func readNPYStream(r io.Reader, size int64, alloc Alloc) (Header, error) {
 // reading: small enough to be still in the cache then.
 const chunk = 256 << 10
 
-// readElements fills mem and brings each element into the host's form.
-func readElements(r io.Reader, mem []byte, h npyHeader) error {
+// readElements fills mem and brings each element into the host's form. A zero
+// is one in every form.
+func readElements(r io.Reader, mem []byte, h npyHeader, zeroed bool) error {
+	if s, ok := r.(source); ok && zeroed {
+		return s.readData(mem, h.DType.Size(), func(part []byte) { hostForm(part, h) })
+	}
 	if !h.swap && h.DType != devices.Bool {
 		_, err := io.ReadFull(r, mem)
 		return err

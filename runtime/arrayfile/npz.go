@@ -162,7 +162,7 @@ func readNPZ(s source, o Options, alloc Alloc) (Header, error) {
 		return Header{}, fmt.Errorf("member %q: %w", f.Name, err)
 	}
 	defer func() { _ = r.Close() }()
-	h, err := readNPYStream(r, int64(f.UncompressedSize64), alloc)
+	h, err := readNPYStream(r, int64(f.UncompressedSize64), false, alloc)
 	if err != nil {
 		return h, fmt.Errorf("member %q: %w", f.Name, err)
 	}

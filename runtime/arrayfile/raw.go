@@ -33,6 +33,9 @@ func readRaw(s source, o Options, alloc Alloc) (Header, error) {
 	if err != nil {
 		return h, err
 	}
+	if o.Zeroed {
+		return h, s.readData(mem, h.DType.Size(), func([]byte) {})
+	}
 	_, err = io.ReadFull(s, mem)
 	return h, err
 }

@@ -135,7 +135,9 @@ func (def *buffer) fillFault(file string, err error) error {
 
 // load reads the buffer's file into its memory.
 func (def *buffer) load(mem []byte) error {
-	_, err := arrayfile.Read(def.in, def.inOpt, func(h arrayfile.Header) ([]byte, error) {
+	o := def.inOpt
+	o.Zeroed = true // the buffer is new
+	_, err := arrayfile.Read(def.in, o, func(h arrayfile.Header) ([]byte, error) {
 		if h.DType != def.array.DType || !slices.Equal(h.Shape, def.array.Shape) {
 			return nil, fmt.Errorf("the file has changed since it was checked: it holds %s, it held %s: %w",
 				h, arrayfile.Header{DType: def.array.DType, Shape: def.array.Shape}, devices.ErrInvalid)
