@@ -43,6 +43,7 @@ type agent struct {
 	awake bool          // counted in by the session's clock
 	wake  chan struct{} // holds a token while there is something to do
 
+	courier          *courier
 	stager           *transfer.Stager // nil: the device copies by itself
 	compute          []*agentQueue
 	upload, download *agentQueue
@@ -64,7 +65,7 @@ type agent struct {
 func newAgent(s *Session, index int, d devices.Device, limit int64) (*agent, error) {
 	info := d.Info()
 	a := &agent{session: s, index: index, device: d, info: info, modelKey: costmodel.DeviceKey(info), node: transfer.Node(index + 1),
-		memory: transfer.NewMemory(d, limit), wake: make(chan struct{}, 1), exited: make(chan struct{})}
+		memory: transfer.NewMemory(d, limit), wake: make(chan struct{}, 1), aboard: map[*op]struct{}{}, exited: make(chan struct{})}
 	open := func(kind devices.QueueKind, n int) (*agentQueue, error) {
 		q, err := d.NewQueue(kind)
 		if err != nil {
@@ -93,6 +94,7 @@ func newAgent(s *Session, index int, d devices.Device, limit int64) (*agent, err
 	if err != nil {
 		return nil, errors.Join(err, a.closeQueues())
 	}
+	a.courier = newCourier(a)
 	a.timer = time.NewTimer(time.Hour)
 	a.timer.Stop()
 	go a.loop()
@@ -235,6 +237,10 @@ func (a *agent) issue(o *op) bool {
 	if o.cohort != nil {
 		return a.issueTogether(o)
 	}
+	if o.cut != nil {
+		a.courier.start(o, a.refusal(o))
+		return true
+	}
 	if o.run != nil && o.kind == opLaunch { // others may need what a copy brings
 		if err := o.run.cancelled(); err != nil {
 			return a.pass(o, &skipped{err})
@@ -273,6 +279,7 @@ func (a *agent) issue(o *op) bool {
 	if poison != nil {
 		return a.pass(o, poison)
 	}
+	o.hold()
 	if o.hosted {
 		a.stage(o)
 		return true
@@ -321,6 +328,22 @@ func (a *agent) issued(o *op) {
 	}
 }
 
+// refusal is why o, with nothing left to wait for, is not to run; nil: it is.
+func (a *agent) refusal(o *op) error {
+	if err := o.run.cancelled(); err != nil {
+		return &skipped{err}
+	}
+	if o.fault != nil {
+		return o.fault
+	}
+	if !a.usable() {
+		return fmt.Errorf("%s: out of use: %w", a.info.ID, devices.ErrDeviceLost)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.poison
+}
+
 // fewAhead reports whether o is one of the few launches that a queue holds where
 // others could steal: the next is handed over when the first of them ends, so
 // each has to say so.
@@ -344,6 +367,7 @@ func (a *agent) usable() bool { return !a.hung.Load() && !a.lost.Load() }
 // end reports o and lets its successors go. What can be tried again, here or
 // elsewhere, is handed to the session's recovery instead.
 func (a *agent) end(o *op, err error, t devices.Times, queue string) {
+	o.let(err == nil)
 	if err != nil && a.session.recoverLater(o, a, err) {
 		return
 	}
@@ -365,7 +389,7 @@ func (a *agent) close() error {
 	a.mu.Unlock()
 	a.rouse()
 	<-a.exited
-	err := errors.Join(a.closeStager(), a.closeQueues(), a.device.Close())
+	err := errors.Join(a.courier.close(), a.closeStager(), a.closeQueues(), a.device.Close())
 	if a.lost.Load() { // known already, and nothing can be done about it
 		return nil
 	}

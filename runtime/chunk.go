@@ -27,6 +27,9 @@ const (
 // chunks cuts a share of task i, one of shares, that runs for run on a.
 func (pl *planner) chunks(i int, nd devices.NDRange, a *agent, run time.Duration, shares int) []devices.NDRange {
 	task, place := &pl.graph.tasks[i], &pl.placed[i]
+	if cut := pl.cuts[cutKey{i, a.index}]; cut != nil {
+		return pl.cutWindows(i, nd, a, cut)
+	}
 	if place.dim < 0 || task.wish().split.Never || task.times() > 1 {
 		return []devices.NDRange{nd}
 	}

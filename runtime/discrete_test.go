@@ -229,9 +229,10 @@ func TestMemoryLimitTooSmall(t *testing.T) {
 	x, y := tandem.NewSlice[int32](s, 1000), tandem.NewSlice[int32](s, 1000)
 	g := tandem.NewGraph()
 	g.Add(add, x, y).On("discrete:1")
-	err := submit(t, s, g).Wait(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "4000 bytes of 4000 in use, 4000 more asked for") {
-		t.Fatalf("err = %v, want one with the numbers", err)
+	_, err := s.Submit(t.Context(), g)
+	var pe *tandem.PlanError
+	if !errors.As(err, &pe) || !strings.Contains(err.Error(), "discrete:1 has 4000 bytes of memory, the arrays of the task have 8000") {
+		t.Fatalf("err = %v, want a PlanError with the numbers", err)
 	}
 }
 

@@ -82,6 +82,7 @@ func (r *Run) lowerShare(o *op, t, n int, needs *task) error {
 // room for a buffer.
 func (r *Run) lowerPart(o *op, task, needs *task, placed *placement, share *placedShare) error {
 	o.variant, o.predicted, o.share = share.variant, share.predicted, share
+	o.cut, o.hosted = share.cut, share.cut != nil
 	r.drift.lowered(o)
 	o.launch = devices.Launch{Kernel: share.kernel, Range: share.nd, Args: make([]devices.Arg, len(task.call.Args))}
 	err := r.lowerInputs(o, task, needs, placed)
@@ -112,12 +113,13 @@ func (r *Run) lowerInputs(o *op, task, needs *task, placed *placement) error {
 		if b.bytes == 0 {
 			continue // a null pointer
 		}
-		rep := b.replicas[a.index]
-		o.launch.Args[i].Buffer = rep.Buffer
 		from, to := b.region(placed.bands[i], &o.launch.Range)
-		node := s.nodeOf(a, rep)
-		if node == transfer.Host {
-			o.zero += to - from
+		node := s.nodeFor(o, i, b)
+		if !o.cut.has(i) {
+			o.launch.Args[i].Buffer = b.replicas[a.index].Buffer
+			if node == transfer.Host {
+				o.zero += to - from
+			}
 		}
 		if !arg.Mode.Reads() {
 			continue
@@ -131,17 +133,14 @@ func (r *Run) lowerInputs(o *op, task, needs *task, placed *placement) error {
 
 // lowerOutputs records what o writes, or would if it did not run.
 func (r *Run) lowerOutputs(o *op, task *task, placed *placement, runs bool) {
-	s, a, call := r.session, o.agent, task.call
+	s, call := r.session, task.call
 	for i := range call.Args {
 		b := task.buffers[i]
 		if b == nil || b.bytes == 0 || b.freed || !call.Args[i].Mode.Writes() {
 			continue
 		}
 		from, to := b.region(placed.bands[i], &o.launch.Range)
-		node := transfer.Host // of a part that does not run
-		if rep := b.replicas[a.index]; rep != nil {
-			node = s.nodeOf(a, rep)
-		}
+		node := s.nodeFor(o, i, b)
 		b.settle() // also where nobody reads for a long time
 		w := b.tracker.Write(node, from, to, o, &lowering{s, b, o})
 		switch {
@@ -150,10 +149,13 @@ func (r *Run) lowerOutputs(o *op, task *task, placed *placement, runs bool) {
 			for _, r := range o.reads {
 				w.Version.Lineage(r.part)
 			}
-			o.writes = append(o.writes, access{b, w})
+			o.writes = append(o.writes, access{b, w, node})
 		default:
 			w.Version.Cut()
 		}
+	}
+	if s.lineage {
+		o.careful = slices.ContainsFunc(o.windows, func(w window) bool { return w.down && (w.up || rooted(w.buf, w.from, w.to, partsOf(o.reads))) })
 	}
 	o.final = !slices.ContainsFunc(o.writes, func(w access) bool { return w.part.Version.Producer == o })
 }
@@ -177,6 +179,16 @@ func (s *Session) nodeOf(a *agent, r *transfer.Replica) transfer.Node {
 		return transfer.Host
 	}
 	return a.node
+}
+
+// nodeFor is the memory in which o works on argument i: the host's for windows,
+// which are part of the launch, and for a part that does not run.
+func (s *Session) nodeFor(o *op, i int, b *Buffer) transfer.Node {
+	rep := b.replicas[o.agent.index]
+	if rep == nil || o.cut.has(i) {
+		return transfer.Host
+	}
+	return s.nodeOf(o.agent, rep)
 }
 
 // lowerRead records that o reads [lo, hi) of b on node and makes the copies
@@ -204,6 +216,15 @@ type part = transfer.Part[*op]
 type access struct {
 	buf  *Buffer
 	part part
+	node transfer.Node // of a write: the memory in which later operations look for it
+}
+
+func partsOf(list []access) []part {
+	parts := make([]part, len(list))
+	for i := range list {
+		parts[i] = list[i].part
+	}
+	return parts
 }
 
 // lowering is what the tracker of b asks while o is lowered.
@@ -230,7 +251,7 @@ func (l *lowering) Wait(p *op, flow bool) { l.o.waitFor(p, flow) }
 
 func (l *lowering) Reads(p part) {
 	if l.s.lineage {
-		l.o.reads = append(l.o.reads, access{l.b, p})
+		l.o.reads = append(l.o.reads, access{buf: l.b, part: p})
 	}
 }
 
@@ -267,12 +288,13 @@ func (s *Session) lowerMove(b *Buffer, m transfer.Move, after []*op, src []part,
 		c.copy.Src, c.copy.SrcOffset = b.replicas[m.From-1].Buffer, m.Lo
 	}
 	c.hosted = c.agent.stages(&c.copy)
+	c.careful = s.lineage && c.copy.Kind == devices.DeviceToHost && rooted(b, m.Lo, m.Hi, src)
 	for _, p := range after {
 		c.waitFor(p, true)
 	}
 	if s.lineage {
 		for _, p := range src {
-			c.reads = append(c.reads, access{b, p})
+			c.reads = append(c.reads, access{buf: b, part: p})
 		}
 	}
 	c.release()

@@ -60,19 +60,24 @@ type op struct {
 	part  int32
 	parts int32
 
-	launch devices.Launch
-	zero   int64 // bytes the launch touches on the host's own pages
-	copy   devices.Copy
-	buf    *Buffer // of a copy
-	offset int64
-	from   transfer.Node
-	to     transfer.Node
+	launch  devices.Launch
+	zero    int64 // bytes the launch touches on the host's own pages
+	copy    devices.Copy
+	buf     *Buffer // of a copy
+	offset  int64
+	careful bool   // a copy, or a launch on windows, that must not spoil what it overwrites before all of it has arrived
+	held    []byte // where it arrives meanwhile
+	from    transfer.Node
+	to      transfer.Node
 
-	reads  []access // with Session.lineage: which contents it reads and makes
-	writes []access
-	hosted bool // a staged copy: the host joins it with what is before and behind it on its device
-	staged transfer.Staged
-	final  bool // nothing is ever recomputed through it: its reads are of no use once it is over
+	reads   []access // with Session.lineage: which contents it reads and makes
+	writes  []access
+	hosted  bool     // a staged copy or a launch on windows: the host joins it with what is before and behind it on its device
+	cut     *cutting // of a launch on windows of its arrays
+	windows []window
+	late    atomic.Bool // a launch on windows exceeds its time limit
+	staged  transfer.Staged
+	final   bool // nothing is ever recomputed through it: its reads are of no use once it is over
 
 	event    devices.Event // while issued; the agent's, like the two below
 	where    *agentQueue

@@ -72,6 +72,7 @@ type placedShare struct {
 	nd        devices.NDRange
 	head      bool // the first chunk of the share
 	variant   *kernels.Variant
+	cut       *cutting       // it runs on windows of the arrays; nil: on whole ones
 	kernel    devices.Kernel // set by compile
 	key       costmodel.Key
 	size      costmodel.Size

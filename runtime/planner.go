@@ -21,12 +21,13 @@ type planner struct {
 	variants  [][]*kernels.Variant // by task and agent; nil: it cannot run there
 	selectors map[string]*selection
 	estimates map[estimateKey]partitioner.Estimate
-	fixed     []bool // tasks that are placed already, when planning again
+	cuts      map[cutKey]*cutting // launches that do not fit on a device as a whole
+	fixed     []bool              // tasks that are placed already, when planning again
 }
 
 func newPlanner(p *Plan, placed []placement) *planner {
 	return &planner{Plan: p, placed: placed, variants: make([][]*kernels.Variant, len(placed)),
-		selectors: map[string]*selection{}, estimates: map[estimateKey]partitioner.Estimate{}}
+		selectors: map[string]*selection{}, estimates: map[estimateKey]partitioner.Estimate{}, cuts: map[cutKey]*cutting{}}
 }
 
 // isFixed reports whether task i is not to be placed again.
@@ -130,6 +131,9 @@ func (pl *planner) build() error {
 			prob.Data[d].Return = true
 		}
 	}
+	for k := range pl.cuts { // what a launch on windows needs does not stay there
+		prob.Nodes[prob.Devices[k.agent].Node].Memory = 0
+	}
 	pl.problem = prob
 	return errors.Join(faults...)
 }
@@ -147,7 +151,7 @@ func (pl *planner) candidates(i int, pt *partitioner.Task, faces map[string]int)
 	pe := &PlanError{Task: pl.graph.nameOf(i)}
 	others := pl.others(t, allowed)
 	for j, a := range s.agents {
-		v, why := candidate(t, a, allowed.ids())
+		v, why := pl.runs(i, a, allowed.ids())
 		if why == "" && others && a.onCall && !allowed.names(a) {
 			why = fmt.Sprintf("%s is an emulation, for tasks that ask for it or run nowhere else", a.info.ID)
 		}
@@ -165,6 +169,9 @@ func (pl *planner) candidates(i int, pt *partitioner.Task, faces map[string]int)
 			// All faces at once: each gets its part of the processor.
 			pt.Cost[j].Run *= time.Duration(n)
 			pt.Cost[j].Fixed *= time.Duration(n)
+		}
+		if cut := pl.cuts[cutKey{i, j}]; cut != nil {
+			pt.Cost[j].Run += pl.windowTime(t, a, cut)
 		}
 		pt.Cost[j].Run *= time.Duration(t.times())
 	}
@@ -244,9 +251,21 @@ type estimateKey struct {
 	size    costmodel.Size
 }
 
-// candidate is the variant that a would run, or why it does not take the task.
-// allowed are the ids it may run on; nil: all.
+// candidate is the variant that a would run, or why it does not take the task
+// as a whole. allowed are the ids it may run on; nil: all.
 func candidate(t *task, a *agent, allowed map[string]bool) (*kernels.Variant, string) {
+	v, why := runnable(t, a, allowed)
+	if why == "" {
+		why = a.overfull(t)
+	}
+	if why != "" {
+		return nil, why
+	}
+	return v, ""
+}
+
+// runnable is candidate whatever the sizes of the arrays.
+func runnable(t *task, a *agent, allowed map[string]bool) (*kernels.Variant, string) {
 	if allowed != nil && !allowed[a.info.ID] {
 		return nil, fmt.Sprintf("%s is not among the devices asked for (%s)", a.info.ID, t.wish().selector)
 	}
@@ -262,13 +281,6 @@ func candidate(t *task, a *agent, allowed map[string]bool) (*kernels.Variant, st
 	}
 	if why := t.notTogether(a); why != "" {
 		return nil, why
-	}
-	if !a.info.UnifiedMemory {
-		for _, b := range t.buffers {
-			if b != nil && a.info.MaxAlloc > 0 && b.bytes > a.info.MaxAlloc {
-				return nil, fmt.Sprintf("%s takes buffers of at most %d bytes, %q has %d", a.info.ID, a.info.MaxAlloc, b.array.Name, b.bytes)
-			}
-		}
 	}
 	if why := groupTooLarge(t.call.Range, &a.info); why != "" {
 		return nil, why
@@ -431,6 +443,11 @@ func (pl *planner) place() {
 		place.shares = nil
 		scheduled := &pl.schedule.Tasks[i]
 		whole := task.call.Range.Norm()
+		for j := range pl.session.agents {
+			if cut := pl.cuts[cutKey{i, j}]; cut != nil {
+				place.dim, place.bands = cut.dim, cut.bands
+			}
+		}
 		if place.reason == "" || pl.fixed != nil {
 			place.reason = scheduled.Reason
 		}
@@ -442,6 +459,16 @@ func (pl *planner) place() {
 			}
 			v, a := pl.variants[i][share.Device], pl.session.agents[share.Device]
 			run := share.Finish - share.Start
+			cut := pl.cuts[cutKey{i, share.Device}]
+			key := pl.session.predictor.key(task.call.Kernel, v, a)
+			if cut != nil {
+				v = &cut.win.Variant
+				if all := whole.Items(); all > 0 { // what the launches themselves take
+					moving := float64(pl.windowTime(task, a, cut)*time.Duration(task.times())) * float64(nd.Items()) / float64(all)
+					run = max(run-time.Duration(moving), 0)
+				}
+				place.reason += fmt.Sprintf("; on %s on windows of the arrays: %s", a.info.ID, a.overfull(task))
+			}
 			for n, chunk := range pl.chunks(i, nd, a, run, len(scheduled.Shares)) {
 				predicted := run / time.Duration(task.times())
 				if all := nd.Items(); all > 0 {
@@ -451,8 +478,8 @@ func (pl *planner) place() {
 				if cost := pl.problem.Tasks[i].Cost[share.Device]; cost.Run > 0 {
 					spread = time.Duration(float64(predicted) * float64(cost.Spread) / float64(cost.Run))
 				}
-				place.shares = append(place.shares, placedShare{agent: share.Device, nd: chunk, head: n == 0, variant: v, predicted: predicted, spread: spread,
-					key: pl.session.predictor.key(task.call.Kernel, v, a), size: size(task.call, chunk.Items())})
+				place.shares = append(place.shares, placedShare{agent: share.Device, nd: chunk, head: n == 0, variant: v, cut: cut, predicted: predicted, spread: spread,
+					key: key, size: size(task.call, chunk.Items())})
 			}
 		}
 	}

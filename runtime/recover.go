@@ -44,7 +44,7 @@ func (s *Session) recoverLater(o *op, a *agent, err error) bool {
 		}
 	case o.cohort != nil:
 		return false
-	case errors.Is(err, devices.ErrOutOfMemory) && o.attempt == 0:
+	case errors.Is(err, devices.ErrOutOfMemory) && o.attempt == 0 && o.cut == nil:
 	default:
 		return false
 	}
@@ -212,7 +212,7 @@ func (j *rescue) makeRoom(a *agent, o *op) error {
 	if o.task >= 0 {
 		task = &o.run.graph.tasks[o.task]
 	}
-	victim := a.oldest(task, o.buf)
+	victim := a.oldest(task, o.buf, nil)
 	if victim == nil || victim.Owner.(*Buffer).busy() != nil {
 		return devices.ErrOutOfMemory
 	}

@@ -48,7 +48,7 @@ func (o *op) progress() transfer.Progress {
 		return transfer.Failed
 	case o.finished:
 		return transfer.Done
-	case o.begun:
+	case o.begun && !o.careful:
 		return transfer.Running
 	}
 	return transfer.Waiting
@@ -105,7 +105,7 @@ func (j *rescue) redoCopy(o *op) error {
 			return err
 		}
 		if a == nil {
-			o.buf.tracker.Displace(transfer.Host)
+			o.buf.tracker.Displace(transfer.Host, p.Lo, p.Hi)
 			copy(o.buf.host[p.Lo:p.Hi], src)
 		} else if err := j.put(a, o.buf.replicas[a.index], o.buf, p, src); err != nil {
 			return err
@@ -149,7 +149,7 @@ func (j *rescue) launchOn(o *op, task *task, a *agent, v *kernels.Variant) (devi
 		if err != nil {
 			return devices.Times{}, err
 		}
-		b.tracker.Displace(node)
+		b.tracker.Displace(node, p.Lo, p.Hi)
 		if node == transfer.Host {
 			copy(b.host[p.Lo:p.Hi], src)
 		} else if err := j.put(a, rep, b, p, src); err != nil {
@@ -163,8 +163,20 @@ func (j *rescue) launchOn(o *op, task *task, a *agent, v *kernels.Variant) (devi
 	}
 	for _, w := range o.writes {
 		node := j.s.nodeOf(a, w.buf.replicas[a.index])
-		w.buf.tracker.Displace(node)
+		w.buf.tracker.Displace(node, w.part.Lo, w.part.Hi)
 		w.buf.tracker.Restore(w.part, node)
+		if w.node != transfer.Host || node == transfer.Host {
+			continue
+		}
+		// Those who wait for it look in the host's memory, without a copy of
+		// their own.
+		lo, hi := w.part.Lo, w.part.Hi
+		w.buf.tracker.Displace(transfer.Host, lo, hi)
+		c := devices.Copy{Kind: devices.DeviceToHost, Src: w.buf.replicas[a.index].Buffer, SrcOffset: lo, Host: w.buf.host[lo:hi], Size: hi - lo}
+		if err := j.copy(a, &c); err != nil {
+			return t, err
+		}
+		w.buf.tracker.Restore(w.part, transfer.Host)
 	}
 	// What it only read is still there.
 	for _, r := range o.reads {
@@ -292,7 +304,7 @@ func (j *rescue) recompute(o *op) error {
 
 // put writes bytes to a replica and leaves the others of the buffer alone.
 func (j *rescue) put(a *agent, rep *transfer.Replica, b *Buffer, p part, src []byte) error {
-	b.tracker.Displace(a.node)
+	b.tracker.Displace(a.node, p.Lo, p.Hi)
 	return j.upload(a, rep.Buffer, p, src)
 }
 

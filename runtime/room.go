@@ -30,7 +30,10 @@ func (r *Run) settleOn(o *op, task *task) error {
 				return err
 			}
 		}
-		wait, err := s.replicas(task, o.agent)
+		wait, err := s.replicas(task, o.agent, o.cut)
+		if err == nil && wait == nil && o.cut != nil {
+			wait, err = s.makeWindows(o, task)
+		}
 		switch {
 		case errors.Is(err, devices.ErrDeviceLost):
 			s.lose(o, o.agent, err)
@@ -72,7 +75,7 @@ func (r *Run) moveOn(o *op, task *task) error {
 	if o.planned == nil {
 		o.planned = o.agent
 	}
-	o.agent, o.variant, o.launch.Kernel = a, v, k
+	o.agent, o.variant, o.launch.Kernel, o.cut, o.hosted = a, v, k, nil, false
 	return nil
 }
 
@@ -97,12 +100,12 @@ func (s *Session) lose(o *op, a *agent, err error) {
 	}
 }
 
-// replicas finds or makes the memory of all buffers of a task on a. Where the
-// device is full, wait is an operation after whose end there may be room. s.mu
+// replicas finds or makes the memory of all buffers of a task on a, but for
+// those of which it gets windows. Where the device is full, wait is an operation after whose end there may be room. s.mu
 // is held throughout.
-func (s *Session) replicas(task *task, a *agent) (wait *op, err error) {
-	for _, b := range task.buffers {
-		if b == nil || b.bytes == 0 {
+func (s *Session) replicas(task *task, a *agent, cut *cutting) (wait *op, err error) {
+	for i, b := range task.buffers {
+		if b == nil || b.bytes == 0 || cut.has(i) {
 			continue
 		}
 		for {
@@ -113,23 +116,33 @@ func (s *Session) replicas(task *task, a *agent) (wait *op, err error) {
 			if !errors.Is(err, devices.ErrOutOfMemory) {
 				return nil, err
 			}
-			victim := a.oldest(task, nil)
-			if victim == nil {
-				return nil, err
-			}
-			other := victim.Owner.(*Buffer)
-			if busy := other.busy(); busy != nil {
-				return busy, nil
-			}
-			if wait := s.writeBack(other, a); wait != nil {
-				return wait, nil
-			}
-			if err := s.drop(victim, a); err != nil {
-				return nil, err
+			if wait, err := s.evict(task, a, cut, err); wait != nil || err != nil {
+				return wait, err
 			}
 		}
 	}
 	return nil, nil
+}
+
+// evict gives back the memory on a that was used longest ago, for a task that
+// needs some. wait is an operation after whose end to try again; without
+// anything that could go the result is full, which says what did not fit.
+func (s *Session) evict(task *task, a *agent, cut *cutting, full error) (wait *op, err error) {
+	victim := a.oldest(task, nil, cut)
+	if victim == nil {
+		if earlier := a.streaming(); earlier != nil {
+			return earlier, nil
+		}
+		return nil, full
+	}
+	other := victim.Owner.(*Buffer)
+	if busy := other.busy(); busy != nil {
+		return busy, nil
+	}
+	if wait := s.writeBack(other, a); wait != nil {
+		return wait, nil
+	}
+	return nil, s.drop(victim, a)
 }
 
 // replica finds or makes b's memory on a.
@@ -151,14 +164,14 @@ func (s *Session) replica(b *Buffer, a *agent) error {
 
 // oldest is the replica that was used longest ago and that neither the task nor
 // the copy of a buffer needs: one that nothing uses, if there is one.
-func (a *agent) oldest(task *task, copied *Buffer) *transfer.Replica {
+func (a *agent) oldest(task *task, copied *Buffer, cut *cutting) *transfer.Replica {
 	needed := func(b *Buffer) bool {
 		if b == copied {
 			return true
 		}
 		if task != nil {
-			for _, n := range task.buffers {
-				if n == b {
+			for i, n := range task.buffers {
+				if n == b && !cut.has(i) {
 					return true
 				}
 			}

@@ -62,6 +62,7 @@ type Session struct {
 	observer  Observer
 	predictor predictor
 	programs  programs
+	windows   windowVariants
 
 	making sync.Mutex // held by the one that waits for room on a device; taken before mu
 

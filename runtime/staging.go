@@ -29,7 +29,7 @@ func (a *agent) openStager() error {
 	if errors.Is(err, devices.ErrUnsupported) {
 		return nil
 	}
-	a.stager, a.aboard = s, map[*op]struct{}{}
+	a.stager = s
 	return err
 }
 
@@ -63,13 +63,19 @@ func (a *agent) stage(o *op) {
 	o.mu.Unlock()
 	a.aboard[o] = struct{}{}
 	a.stager.Start(&transfer.Job{Copy: o.copy, Done: func(r transfer.Staged) {
+		o.let(r.Err == nil)
 		o.staged = r
 		a.note(&a.moved, o)
 	}})
 }
 
-// landed ends a staged copy. It runs on the agent's goroutine.
+// landed ends a staged copy, or a launch on windows. It runs on the agent's
+// goroutine.
 func (a *agent) landed(o *op) {
+	if o.late.CompareAndSwap(true, false) {
+		a.overdue(o)
+		return // it still runs
+	}
 	delete(a.aboard, o)
 	a.end(o, o.staged.Err, o.staged.Times, o.staged.Queue)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tandemrun/tandem/devices"
+	"github.com/tandemrun/tandem/transfer"
 )
 
 // DeviceStats is what a device has done since its session was opened.
@@ -91,6 +92,28 @@ func (s *Session) report(o *op, a *agent, err error, t devices.Times, queue stri
 				From: s.nodeName(int(o.from)), To: s.nodeName(int(o.to)), Staged: o.staged.Pinned, ZeroCopy: zero,
 				Device: a.info.ID, Queue: queue, Times: t, Err: err})
 		}
+	}
+}
+
+// reportWindow counts the filling or emptying of a window and tells the
+// observer.
+func (s *Session) reportWindow(o *op, a *agent, w *window, down bool, r *transfer.Staged) {
+	c, bytes := &a.counters, w.to-w.from
+	from, to := "host", a.info.ID
+	if down {
+		from, to = to, from
+	}
+	if r.Err == nil && !w.rep.Imported {
+		if down {
+			c.d2h.Add(bytes)
+		} else {
+			c.h2d.Add(bytes)
+		}
+		c.staged.Add(r.Pinned)
+	}
+	if f := s.observer.Copied; f != nil {
+		f(CopyEvent{Run: o.run.id, Op: OpID(s.lastOp.Add(1)), After: nil, Task: o.task, Buffer: w.buf.array.Name, Offset: w.from, Bytes: bytes,
+			From: from, To: to, Staged: r.Pinned, ZeroCopy: w.rep.Imported, Device: a.info.ID, Queue: r.Queue, Times: r.Times, Err: r.Err})
 	}
 }
 

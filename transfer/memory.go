@@ -16,14 +16,14 @@ type Memory struct {
 	mapper devices.HostMapper // nil: the device cannot work on host pages
 	limit  int64              // bytes; 0: only what the device itself allows
 	used   int64
-	lru    list.List // of *Replica, least recently used first; imported ones are not in it
+	lru    list.List // of *Replica, least recently used first; not those that are imported or have no owner
 }
 
 // Replica is a buffer's memory on one device.
 type Replica struct {
 	Buffer   devices.Buffer
 	Imported bool // the host's own pages
-	Owner    any  // whose replica it is
+	Owner    any  // whose replica it is; nil: a window for one launch, which is never evicted
 	Bytes    int64
 	at       *list.Element
 }
@@ -39,6 +39,9 @@ func NewMemory(d devices.Device, limit int64) *Memory {
 
 // Used is the number of bytes allocated on the device, without imported pages.
 func (m *Memory) Used() int64 { return m.used }
+
+// Limit is the most that may be allocated, 0 if only the device bounds it.
+func (m *Memory) Limit() int64 { return m.limit }
 
 // Make makes a replica of size bytes: the host's pages where the device can
 // work on them, its own memory otherwise. Its contents are undefined unless it
@@ -62,7 +65,9 @@ func (m *Memory) Make(host []byte, size int64, owner any) (*Replica, error) {
 	}
 	m.used += size
 	r := &Replica{Buffer: b, Owner: owner, Bytes: size}
-	r.at = m.lru.PushBack(r)
+	if owner != nil {
+		r.at = m.lru.PushBack(r)
+	}
 	return r, nil
 }
 
@@ -89,7 +94,10 @@ func (m *Memory) Free(r *Replica) error {
 	if r.at != nil {
 		m.lru.Remove(r.at)
 		r.at = nil
+	}
+	if !r.Imported {
 		m.used -= r.Bytes
+		r.Bytes = 0
 	}
 	return r.Buffer.Free()
 }

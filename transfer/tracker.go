@@ -322,7 +322,7 @@ func (t *Tracker[O]) Drop(node Node) {
 		s.valid &^= 1 << node
 		s.made = slices.DeleteFunc(s.made, func(m made[O]) bool { return m.node == node })
 	}
-	t.Displace(node) // the memory is somebody else's now
+	t.Displace(node, 0, t.size) // the memory is somebody else's now
 	t.merge()
 }
 

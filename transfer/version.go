@@ -32,8 +32,68 @@ type holder[O comparable] struct {
 // memoryLog is what was written, or will be, to the buffer's memory on one node.
 type memoryLog[O comparable] struct {
 	writes []logged[O] // in order
-	floor  uint64      // writes up to here are over and have been dropped
+	over   []overRange // where writes that are over have been dropped; disjoint, ascending
 	epoch  uint32
+	out    []displaced // what was written out of turn
+}
+
+// displaced is a range that was written out of turn: what holders of an earlier
+// epoch had of it is gone.
+type displaced struct {
+	lo, hi int64
+	epoch  uint32
+}
+
+// maxDisplaced bounds the ranges of one memory that are remembered one by one.
+const maxDisplaced = 1024
+
+// overRange is a range of which the last write that is over came at seq: what
+// was there before is gone.
+type overRange struct {
+	lo, hi int64
+	seq    uint64
+}
+
+// drop forgets a write that is over and later in order than all dropped before,
+// but for when and where it was.
+func (l *memoryLog[O]) drop(w logged[O]) {
+	if w.lo >= w.hi {
+		return
+	}
+	first := l.overFrom(w.lo)
+	last := first
+	rest := []overRange{{w.lo, w.hi, w.seq}}
+	for ; last < len(l.over) && l.over[last].lo < w.hi; last++ {
+		if r := l.over[last]; r.lo < w.lo {
+			rest = append([]overRange{{r.lo, w.lo, r.seq}}, rest...)
+		}
+		if r := l.over[last]; r.hi > w.hi {
+			rest = append(rest, overRange{w.hi, r.hi, r.seq})
+		}
+	}
+	l.over = slices.Replace(l.over, first, last, rest...)
+}
+
+// gone reports whether nothing is left of h.
+func (l *memoryLog[O]) gone(h *holder[O]) bool {
+	at := h.lo
+	for i := l.overFrom(at); i < len(l.over) && l.over[i].lo <= at && l.over[i].seq > h.seq; i++ {
+		if at = l.over[i].hi; at >= h.hi {
+			return true
+		}
+	}
+	return false
+}
+
+// overFrom is the index of the first range that ends behind lo.
+func (l *memoryLog[O]) overFrom(lo int64) int {
+	i, _ := slices.BinarySearchFunc(l.over, lo, func(r overRange, lo int64) int {
+		if r.hi <= lo {
+			return -1
+		}
+		return 1
+	})
+	return i
 }
 
 type logged[O comparable] struct {
@@ -102,8 +162,15 @@ func (v *Version[O]) intact(h *holder[O], progress func(O) Progress) bool {
 	if log == nil {
 		return true
 	}
-	if h.epoch != log.epoch || h.seq < log.floor {
-		return false
+	for i := log.overFrom(h.lo); i < len(log.over) && log.over[i].lo < h.hi; i++ {
+		if log.over[i].seq > h.seq {
+			return false
+		}
+	}
+	for _, d := range log.out {
+		if h.epoch < d.epoch && d.lo < h.hi && h.lo < d.hi {
+			return false
+		}
 	}
 	for i := len(log.writes) - 1; i >= 0 && log.writes[i].seq > h.seq; i-- {
 		if w := &log.writes[i]; w.lo < h.hi && h.lo < w.hi && progress(w.op) != Waiting {
@@ -158,10 +225,17 @@ func (t *Tracker[O]) log(node Node) *memoryLog[O] {
 	return log
 }
 
-// Displace notes that node's memory of the buffer is about to be written out of
-// turn, to put a version where a lost device would have needed it. What the
-// memory held or was to hold is not counted on any more.
-func (t *Tracker[O]) Displace(node Node) { t.log(node).epoch++ }
+// Displace notes that bytes [lo, hi) of node's memory of the buffer are about to
+// be written out of turn, to put a version where a lost device would have needed
+// it. What the memory held there or was to hold is not counted on any more.
+func (t *Tracker[O]) Displace(node Node, lo, hi int64) {
+	log := t.log(node)
+	log.epoch++
+	if lo == 0 && hi == t.size || len(log.out) == maxDisplaced {
+		lo, hi, log.out = 0, t.size, log.out[:0]
+	}
+	log.out = append(log.out, displaced{lo, hi, log.epoch})
+}
 
 // Restore notes that node holds p now, after Displace or because an operation
 // was run there instead of on a lost device.
@@ -183,7 +257,7 @@ func (t *Tracker[O]) Saved(lo, hi int64) {
 	for i := first; i < last; i++ {
 		t.segs[i].valid = t.segs[i].valid.With(Host)
 	}
-	t.Displace(Host)
+	t.Displace(Host, lo, hi)
 	t.seq++
 	for i := range t.segs { // what else is valid there is still there
 		if s := &t.segs[i]; s.valid.Has(Host) {
@@ -224,17 +298,23 @@ func (t *Tracker[O]) settleVersions(state func(O) (bool, error)) {
 			continue
 		}
 		floor := log.writes[over-1].seq
-		// What is current now stays current without the dropped writes; of a
-		// holder that they overwrote in part, the rest.
-		for i := range t.segs {
-			t.segs[i].refresh(node, floor)
+		for _, w := range log.writes[:over] {
+			log.drop(w)
+		}
+		log.writes = slices.Delete(log.writes, 0, over)
+		gone := func(h holder[O]) bool { return h.node == node && log.gone(&h) }
+		if len(log.over) > maxDisplaced {
+			// What is current now stays so; of a holder that was overwritten in
+			// part, the rest.
+			for i := range t.segs {
+				t.segs[i].refresh(node, floor)
+			}
+			log.over = append(log.over[:0], overRange{0, t.size, floor})
 		}
 		for i := range t.segs { // several segments may have one version
 			v := t.segs[i].version
-			v.holders = slices.DeleteFunc(v.holders, func(h holder[O]) bool { return h.node == node && h.seq < floor })
+			v.holders = slices.DeleteFunc(v.holders, gone)
 		}
-		log.floor = floor
-		log.writes = slices.Delete(log.writes, 0, over)
 	}
 }
 
