@@ -177,7 +177,8 @@ func TestRepeatEndsWithCancel(t *testing.T) {
 // TestFailedLoweringLeavesOutputsUndefined has a task for which there is no
 // memory: nobody may take what its output held before for its result.
 func TestFailedLoweringLeavesOutputsUndefined(t *testing.T) {
-	s := open(t, threeDevices(4000))
+	var seen atomic.Int64
+	s := faultSession(t, map[int]fault.Plan{1: {Rules: []fault.Rule{{Op: fault.Alloc, Every: 1}}}}, &seen)
 	x, y := tandem.NewSlice[int32](s, 1000), tandem.NewSlice[int32](s, 1000)
 	g := tandem.NewGraph()
 	g.Add(add, x, y).On("discrete:1")
