@@ -9,6 +9,9 @@ import (
 
 	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/devices/cpu"
+	"github.com/tandemrun/tandem/devices/cuda"
+	"github.com/tandemrun/tandem/devices/cuda/cudatest"
+	"github.com/tandemrun/tandem/devices/cuda/nvrtc"
 	"github.com/tandemrun/tandem/devices/devicetest"
 	"github.com/tandemrun/tandem/devices/hostmem"
 	"github.com/tandemrun/tandem/devices/opencl"
@@ -30,8 +33,13 @@ func TestMain(m *testing.M) {
 // TestOracle runs every kernel on every device, in one launch and divided into
 // parts as over several devices, and asks for the bits of the Go variant.
 func TestOracle(t *testing.T) {
-	for _, d := range []devices.Driver{cpu.Driver{}, &opencl.Driver{}} {
+	for _, d := range []devices.Driver{cpu.Driver{}, &opencl.Driver{}, &cuda.Driver{}} {
 		t.Run(d.Name(), func(t *testing.T) {
+			if c, ok := d.(*cuda.Driver); ok { // the test double, which executes what NVRTC makes of the bridge's CUDA C
+				c.Library = cudatest.Build(t)
+				_, err := nvrtc.Open(nvrtc.Options{})
+				devicetest.Require(t, "nvrtc", err)
+			}
 			b := d.Probe(context.Background())
 			if !b.Available {
 				devicetest.Require(t, d.Name(), b.Reason)

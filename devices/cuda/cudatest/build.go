@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -36,9 +37,17 @@ const fileName = "libcuda.so.1"
 
 var flags = []string{"-std=gnu11", "-D_GNU_SOURCE", "-O2", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-fno-math-errno", "-fno-strict-aliasing", "-w"}
 
-// vectorFlags are for the second build of the file of the lanes' loops, on
-// processors that have the instructions.
-var vectorFlags = []string{"-O3", "-mavx2", "-mfma", "-mf16c", "-DWIDE"}
+// laneFlags are for the files of the loops over lanes; on amd64 with the vector
+// instructions that nearly every processor has, if this one does.
+func laneFlags() []string {
+	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil && runtime.GOARCH == "amd64" {
+		words := strings.Fields(string(info))
+		if slices.Contains(words, "avx2") && slices.Contains(words, "fma") && slices.Contains(words, "f16c") {
+			return []string{"-O3", "-mavx2", "-mfma", "-mf16c"}
+		}
+	}
+	return []string{"-O3"}
+}
 
 // buildTimeout bounds all the compiling.
 const buildTimeout = 5 * time.Minute
@@ -73,7 +82,7 @@ func Library(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	parts := []string{"cuda double 1", runtime.GOARCH, strings.Join(cc, " "), stamp(cc[0]), strings.Join(flags, " "), strings.Join(vectorFlags, " ")}
+	parts := []string{"cuda double 1", runtime.GOARCH, strings.Join(cc, " "), stamp(cc[0]), strings.Join(flags, " "), strings.Join(laneFlags(), " ")}
 	for _, name := range files {
 		text, err := sources.ReadFile(name)
 		if err != nil {
@@ -82,11 +91,12 @@ func Library(ctx context.Context) (string, error) {
 		parts = append(parts, name, string(text))
 	}
 	key := buildcache.MakeKey(parts...)
-	root := buildcache.Dir()
-	if root == "" {
-		root = filepath.Join(os.TempDir(), fmt.Sprintf("tandem-cuda-double-%d", os.Getuid()))
+	// Not the folder of TANDEM_CACHE_DIR: tests set that to a new one each.
+	root, err := os.UserCacheDir()
+	if err != nil {
+		root = filepath.Join(os.TempDir(), fmt.Sprintf("tandem-%d", os.Getuid()))
 	}
-	root = filepath.Join(root, "cuda-double")
+	root = filepath.Join(root, "tandem", "cuda-double")
 	if err := os.MkdirAll(root, 0o700); err != nil {
 		return "", fmt.Errorf("cuda double: %w: %w", err, devices.ErrUnavailable)
 	}
@@ -169,17 +179,22 @@ func compile(ctx context.Context, cc, files []string, dir string) error {
 		jobs = append(jobs, append(args, "-c", source, "-o", object))
 		objects = append(objects, object)
 	}
-	// The longest first.
-	for _, name := range files {
-		if base := filepath.Base(name); strings.HasPrefix(base, "lanes") && strings.HasSuffix(base, ".c") {
-			if runtime.GOARCH == "amd64" {
-				add(base, base+".wide.o", vectorFlags...)
-			}
-			add(base, base+".o")
+	isLanes := func(name string) bool { return strings.HasPrefix(filepath.Base(name), "lanes") }
+	ordered := slices.Clone(files) // the longest first
+	slices.SortStableFunc(ordered, func(a, b string) int {
+		if isLanes(a) == isLanes(b) {
+			return 0
+		} else if isLanes(a) {
+			return -1
 		}
-	}
-	for _, name := range files {
-		if base := filepath.Base(name); !strings.HasPrefix(base, "lanes") && strings.HasSuffix(base, ".c") {
+		return 1
+	})
+	for _, name := range ordered {
+		switch base := filepath.Base(name); {
+		case !strings.HasSuffix(base, ".c"):
+		case isLanes(base):
+			add(base, base+".o", laneFlags()...)
+		default:
 			add(base, base+".o")
 		}
 	}

@@ -115,7 +115,7 @@ void finish(inst *s, lane l) {
     for (int i = 1; i < s->nparts; i++)
         if (!s->used[i])
             fail(s->x, "modifier .%s of %s is not known to the double", s->part[i], s->text);
-    s->in.fn = lane_table()[l];
+    s->in.fn = lane_table[l];
     emit(s->x, &s->in);
 }
 

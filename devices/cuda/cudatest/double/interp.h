@@ -245,9 +245,7 @@ typedef enum {
 #undef LANE
     L_COUNT
 } lane;
-extern const lane_fn lanes_plain[L_COUNT];
-extern const lane_fn lanes_wide[L_COUNT];
-const lane_fn *lane_table(void);
+extern const lane_fn lane_table[L_COUNT];
 
 // memory of a work-item
 char *reach(warp *w, const insn *in, uint64_t address, unsigned size, space s, int lane, bool writes);

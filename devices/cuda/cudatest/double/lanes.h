@@ -1,5 +1,5 @@
-// What the files of loops over lanes share. They are compiled twice: as they
-// are, and with WIDE for processors with AVX2 and fused multiply-add.
+// What the files of loops over lanes share. They are compiled with vector
+// instructions where the processor has them.
 #ifndef TANDEM_CUDA_LANES_H
 #define TANDEM_CUDA_LANES_H
 
@@ -7,13 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#ifdef WIDE
-#define NAME(name) wide_##name
-#define TABLE lanes_wide
-#else
-#define NAME(name) plain_##name
-#define TABLE lanes_plain
-#endif
+#define NAME(name) lane_##name
 #define DEFINE(name) void NAME(name)(warp *w, const insn *in)
 
 #define AT(T, r) ((T *)(w->regs + (r)))

@@ -5,7 +5,7 @@
 #include "lanes_list.h"
 #undef LANE
 
-const lane_fn TABLE[L_COUNT] = {
+const lane_fn lane_table[L_COUNT] = {
 #define LANE(name) [L_##name] = NAME(name),
 #include "lanes_list.h"
 #undef LANE

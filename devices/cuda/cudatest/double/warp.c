@@ -9,15 +9,6 @@
 #define PATIENCE 1024
 #define TURN 4096
 
-lane_fn const *lane_table(void) {
-#if defined(__x86_64__)
-    extern const lane_fn lanes_wide[L_COUNT] __attribute__((weak));
-    if (lanes_wide && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return lanes_wide;
-#endif
-    return lanes_plain;
-}
-
 static void fill(char *row, uint64_t v, int width) {
     for (int i = 0; i < LANES; i++)
         switch (width) {
