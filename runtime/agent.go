@@ -45,6 +45,7 @@ type agent struct {
 
 	courier          *courier
 	stager           *transfer.Stager // nil: the device copies by itself
+	feeder           *feeder
 	compute          []*agentQueue
 	upload, download *agentQueue
 	exited           chan struct{}
@@ -95,6 +96,7 @@ func newAgent(s *Session, index int, d devices.Device, limit int64) (*agent, err
 		return nil, errors.Join(err, a.closeQueues())
 	}
 	a.courier = newCourier(a)
+	a.feeder = newFeeder(a)
 	a.timer = time.NewTimer(time.Hour)
 	a.timer.Stop()
 	go a.loop()
@@ -389,7 +391,7 @@ func (a *agent) close() error {
 	a.mu.Unlock()
 	a.rouse()
 	<-a.exited
-	err := errors.Join(a.courier.close(), a.closeStager(), a.closeQueues(), a.device.Close())
+	err := errors.Join(a.courier.close(), a.closeStager(), a.closeQueues(), a.feeder.close(), a.device.Close())
 	if a.lost.Load() { // known already, and nothing can be done about it
 		return nil
 	}

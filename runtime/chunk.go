@@ -26,7 +26,7 @@ const (
 
 // chunks cuts a share of task i, one of shares, that runs for run on a.
 func (pl *planner) chunks(i int, nd devices.NDRange, a *agent, run time.Duration, shares int) []devices.NDRange {
-	task, place := &pl.graph.tasks[i], &pl.placed[i]
+	task, place := pl.graph.task(i), &pl.placed[i]
 	if cut := pl.cuts[cutKey{i, a.index}]; cut != nil {
 		return pl.cutWindows(i, nd, a, cut)
 	}
@@ -68,7 +68,7 @@ func (pl *planner) chunks(i int, nd devices.NDRange, a *agent, run time.Duration
 
 // cut makes up to n parts of a share, of about the same size.
 func (pl *planner) cut(i int, nd devices.NDRange, n int) []devices.NDRange {
-	task, place, split := &pl.graph.tasks[i], &pl.placed[i], pl.problem.Tasks[i].Split
+	task, place, split := pl.graph.task(i), &pl.placed[i], pl.problem.Tasks[i].Split
 	grain := max(task.call.Range.Local[place.dim], 1)
 	if split != nil {
 		grain = max(grain, split.Grain)
@@ -99,9 +99,9 @@ func (pl *planner) cut(i int, nd devices.NDRange, n int) []devices.NDRange {
 // resident reports whether an earlier task of the graph wrote b, which then is
 // where that one ran, likely here.
 func (pl *planner) resident(i int, b *Buffer) bool {
-	for _, a := range pl.graph.tasks[i].after {
-		for j, w := range pl.graph.tasks[a].buffers {
-			if w == b && pl.graph.tasks[a].call.Args[j].Mode.Writes() {
+	for _, a := range pl.graph.task(i).after {
+		for j, w := range pl.graph.task(int(a)).buffers {
+			if w == b && pl.graph.task(int(a)).call.Args[j].Mode.Writes() {
 				return true
 			}
 		}

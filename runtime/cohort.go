@@ -30,9 +30,9 @@ func (r *Run) lowerTogether(members []int) {
 	s := r.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := &task{call: r.graph.tasks[members[0]].call}
+	all := &task{call: r.graph.task(members[0]).call}
 	for _, t := range members {
-		all.buffers = append(all.buffers, r.graph.tasks[t].buffers...)
+		all.buffers = append(all.buffers, r.graph.task(t).buffers...)
 	}
 	c := &cohort{waiting: len(members)}
 	var fault error

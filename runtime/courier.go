@@ -179,7 +179,7 @@ func (c *courier) run(o *op) error {
 	if slices.ContainsFunc(o.windows, func(w window) bool { return w.down && w.rep.Imported }) {
 		o.begin()
 	}
-	limit := o.run.graph.tasks[o.task].wish().timeout
+	limit := o.run.graph.task(o.task).wish().timeout
 	t, err := c.command(c.compute, limit, func() { o.late.Store(true); c.a.note(&c.a.moved, o) },
 		func() (devices.Event, error) { return c.compute.Launch(&l, nil) })
 	if err != nil {

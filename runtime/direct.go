@@ -84,9 +84,14 @@ func (s *Session) directly(g *Graph) *direct {
 	return d
 }
 
-// batcher is the device that takes whole graphs, if every other one is a face
-// of the same processor, or only for tasks that ask for it.
+// batcher is the device that gets whole graphs: the only one, or one that takes
+// them itself where every other is a face of the same processor or only for
+// tasks that ask for it. What could be lost while others are left is fed task by
+// task, so that it can be done again elsewhere.
 func (s *Session) batcher() *agent {
+	if len(s.agents) == 1 && s.agents[0].info.HostCoherent && s.agents[0].usable() && s.clock.device == nil {
+		return s.agents[0]
+	}
 	var found *agent
 	for _, a := range s.agents {
 		// Not through wrappers: they want to see every launch.
@@ -130,9 +135,9 @@ func (d *direct) fastest() bool {
 // only to say what is wrong with it.
 func (d *direct) addTasks() bool {
 	g := d.graph
-	d.tasks = make([]devices.BatchTask, len(g.tasks))
+	d.tasks = make([]devices.BatchTask, g.Len())
 	d.buffers = make([]directBuffer, len(g.order))
-	d.last = make(bitSet, (len(g.tasks)+63)/64)
+	d.last = make(bitSet, (g.Len()+63)/64)
 	for _, u := range g.order {
 		if u.buf.bytes == 0 {
 			return false
@@ -146,8 +151,8 @@ func (d *direct) addTasks() bool {
 	var lastCall *kernels.Call
 	var form int32
 	args := 0
-	for i := range g.tasks {
-		t := &g.tasks[i]
+	for i := range g.Len() {
+		t := g.task(i)
 		if w := t.asked; w != nil {
 			if w.timeout > 0 || w.repeat > 1 || len(w.split.Shares) > 0 {
 				return false
@@ -232,8 +237,8 @@ func (d *direct) addOrder() bool {
 		return false
 	}
 	edges := 0
-	for i := range g.tasks {
-		after := g.tasks[i].after
+	for i := range g.Len() {
+		after := g.task(i).after
 		d.tasks[i].Waits = int32(len(after))
 		edges += len(after)
 		for _, p := range after {
@@ -246,8 +251,8 @@ func (d *direct) addOrder() bool {
 		d.tasks[i].Next = at
 	}
 	d.next = make([]int32, edges)
-	for i := len(g.tasks) - 1; i >= 0; i-- { // from its end to its beginning
-		for _, p := range g.tasks[i].after {
+	for i := g.Len() - 1; i >= 0; i-- { // from its end to its beginning
+		for _, p := range g.task(i).after {
 			d.tasks[p].Next--
 			d.next[d.tasks[p].Next] = int32(i)
 		}
@@ -316,7 +321,7 @@ func (d *direct) decision(run int64, i int) DecisionEvent {
 // buffer that t is the last to write before it, or was asked to come after it.
 func (d *direct) follows(t, s int32) bool {
 	g := d.graph
-	after := &g.tasks[s]
+	after := g.task(int(s))
 	if slices.Contains(after.wish().asked, int(t)) {
 		return true
 	}
@@ -325,7 +330,7 @@ func (d *direct) follows(t, s int32) bool {
 			continue
 		}
 		for i := s - 1; i >= t; i-- {
-			if g.tasks[i].writes(b) {
+			if g.task(int(i)).writes(b) {
 				if i == t {
 					return true
 				}

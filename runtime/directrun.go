@@ -75,7 +75,7 @@ func (r *Run) executeDirect() bool {
 	dr.start.finish(nil)
 	err := error(fmt.Errorf("%s: out of use: %w", d.agent.info.ID, devices.ErrDeviceLost))
 	if d.agent.usable() {
-		err = d.agent.device.(devices.Batcher).RunBatch(batch)
+		err = d.agent.batcher().RunBatch(batch)
 	}
 	if err != nil { // nothing of it runs
 		err = r.fail(0, 1, d.agent.info.ID, err)
@@ -88,6 +88,15 @@ func (r *Run) executeDirect() bool {
 	}
 	dr.finish(nil)
 	return true
+}
+
+// batcher is what runs batches on the device.
+func (a *agent) batcher() devices.Batcher {
+	// Not through wrappers: they want to see every launch.
+	if b, ok := a.device.(devices.Batcher); ok {
+		return b
+	}
+	return a.feeder
 }
 
 // mustPlace has the run go task by task after all.
@@ -136,7 +145,7 @@ func (dr *directRun) lower() (*devices.Batch, bool) {
 		}
 		filled[t.Form] = true
 		at := t.Args
-		for j, b := range g.tasks[i].buffers {
+		for j, b := range g.task(i).buffers {
 			if b != nil {
 				batch.Forms[t.Form].Args[j].Buffer = batch.Buffers[g.args[at]]
 				at++
@@ -168,7 +177,7 @@ func (dr *directRun) lower() (*devices.Batch, bool) {
 	if r := dr.run; r.observed {
 		dr.first = OpID(s.lastOp.Add(int64(len(dr.tasks)))) - OpID(len(dr.tasks)) + 1
 	}
-	dr.books = make([]directBook, max(a.info.ComputeUnits, 1))
+	dr.books = make([]directBook, max(a.info.ComputeUnits, a.info.Queues, 1))
 	dr.start.release()
 	return batch, true
 }
@@ -207,8 +216,8 @@ func (dr *directRun) bar() {
 			dr.barred = map[int32]error{}
 		}
 		b := dr.graph.order[n.buffer].buf
-		for i := range dr.graph.tasks {
-			t := &dr.graph.tasks[i]
+		for i := range dr.graph.Len() {
+			t := dr.graph.task(i)
 			for j, x := range t.buffers {
 				if x == b && t.call.Args[j].Mode.Reads() {
 					dr.barred[int32(i)] = &skipped{&UndefinedError{b.array.Name, rootCause(err)}}
@@ -301,7 +310,7 @@ func (dr *directRun) tell(b *directBook) {
 // release lets those go on that wait for what the task is the last to write.
 func (dr *directRun) release(task int32, err error) {
 	at := dr.tasks[task].Args
-	t := &dr.graph.tasks[task]
+	t := dr.graph.task(int(task))
 	for j, b := range t.buffers {
 		if b == nil {
 			continue
@@ -317,7 +326,7 @@ func (dr *directRun) release(task int32, err error) {
 }
 
 func (dr *directRun) event(worker int, task int32, f *directForm, t devices.Times, err error) LaunchEvent {
-	after := dr.graph.tasks[task].after
+	after := dr.graph.task(int(task)).after
 	e := LaunchEvent{Run: dr.run.id, Op: dr.first + OpID(task), Task: int(task), Name: dr.graph.nameOf(int(task)), Kernel: f.call.Kernel.Name,
 		Parts: 1, Device: dr.agent.info.ID, Queue: dr.agent.compute[worker%len(dr.agent.compute)].name, Range: f.call.Range,
 		ZeroCopy: f.zero, Times: t, Err: err}

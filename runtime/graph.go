@@ -23,7 +23,8 @@ import (
 // waits for the readers before it.
 type Graph struct {
 	name   string
-	tasks  []task
+	blocks [][]task // of taskBlock each: from the second on, adding a task moves none
+	length int
 	forms  forms
 	use    map[*Buffer]*bufferUse // last writer and readers while building
 	order  []*bufferUse           // those of use, in order
@@ -48,6 +49,12 @@ type bufferUse struct {
 	writer  int32 // -1: none yet
 	readers []int32
 }
+
+// taskBlock is how many tasks are allocated at a time.
+const taskBlock = 512
+
+// task is task number i.
+func (g *Graph) task(i int) *task { return &g.blocks[i/taskBlock][i%taskBlock] }
 
 // block is how many buffers or predecessors of tasks are allocated at a time.
 const block = 4096
@@ -85,16 +92,16 @@ func (g *Graph) Return(x ...any) *Graph {
 }
 
 // Len is the number of tasks.
-func (g *Graph) Len() int { return len(g.tasks) }
+func (g *Graph) Len() int { return g.length }
 
 // Calls are the calls of the graph's tasks, by task number. They are the graph's
 // own: the caller must not change them. Tasks whose calls differ only in which
 // arrays of the same type and shape they take have one call, with the arrays of
 // the first of them.
 func (g *Graph) Calls() []*kernels.Call {
-	calls := make([]*kernels.Call, len(g.tasks))
-	for i := range g.tasks {
-		calls[i] = g.tasks[i].call
+	calls := make([]*kernels.Call, g.Len())
+	for i := range g.Len() {
+		calls[i] = g.task(i).call
 	}
 	return calls
 }
@@ -136,7 +143,7 @@ func (g *Graph) AddRange(k *kernels.Kernel, r devices.NDRange, args ...any) Task
 	}
 	t := g.AddCall(c, func(a *kernels.Array) *Buffer { return buffers[a] })
 	if t.id >= 0 && k.Compose == nil {
-		g.forms.keep(k, &r, args, g.tasks[t.id].call)
+		g.forms.keep(k, &r, args, g.task(t.id).call)
 	}
 	return t
 }
@@ -167,7 +174,7 @@ func (g *Graph) AddCall(c *kernels.Call, of func(*kernels.Array) *Buffer) Task {
 // slotsFor is room for the buffers of a task.
 func (g *Graph) slotsFor(n int) []*Buffer {
 	if len(g.slots) < n {
-		g.slots = make([]*Buffer, max(n, min(block, 16+len(g.tasks))))
+		g.slots = make([]*Buffer, max(n, min(block, 16+g.Len())))
 	}
 	s := g.slots[:n:n]
 	g.slots = g.slots[n:]
@@ -176,7 +183,7 @@ func (g *Graph) slotsFor(n int) []*Buffer {
 
 // add adds a task with the given buffers by argument, nil for other arguments.
 func (g *Graph) add(c *kernels.Call, buffers []*Buffer) Task {
-	id := int32(len(g.tasks))
+	id := int32(g.Len())
 	g.before = g.before[:0]
 	var some [8]*bufferUse
 	uses := some[:0]
@@ -219,7 +226,12 @@ func (g *Graph) add(c *kernels.Call, buffers []*Buffer) Task {
 		n++
 	}
 	g.version++
-	g.tasks = append(g.tasks, task{call: c, buffers: buffers, after: g.predecessors()})
+	if g.length%taskBlock == 0 {
+		g.blocks = append(g.blocks, make([]task, 0, min(taskBlock, 8+g.length)))
+	}
+	last := &g.blocks[g.length/taskBlock]
+	*last = append(*last, task{call: c, buffers: buffers, after: g.predecessors()})
+	g.length++
 	return Task{g, int(id), int(id)}
 }
 
@@ -231,7 +243,7 @@ func (g *Graph) predecessors() []int32 {
 	slices.Sort(g.before)
 	list := slices.Compact(g.before)
 	if len(g.edges) < len(list) {
-		g.edges = make([]int32, max(len(list), min(block, 16+len(g.tasks))))
+		g.edges = make([]int32, max(len(list), min(block, 16+g.Len())))
 	}
 	after := g.edges[:len(list):len(list)]
 	g.edges = g.edges[len(list):]
@@ -278,7 +290,7 @@ func (g *Graph) addComposed(c *kernels.Call, of func(*kernels.Array) *Buffer) Ta
 			_ = b.Free() // nothing uses it any more; after Close there is nothing to free
 		}
 	}, temps)
-	first := len(g.tasks)
+	first := g.Len()
 	var last Task
 	for n, step := range steps {
 		args := make([]kernels.Given, len(step.Args))
@@ -323,7 +335,7 @@ func (g *Graph) sorted() ([]int, error) {
 	if g.gangs > 0 {
 		return g.orderGangs()
 	}
-	n := len(g.tasks)
+	n := g.Len()
 	order := make([]int, 0, n)
 	if g.forward() { // the order of Add is one already
 		for i := range n {
@@ -333,11 +345,11 @@ func (g *Graph) sorted() ([]int, error) {
 	}
 	waits := make([]int, n)
 	next := make([][]int32, n)
-	for i := range g.tasks {
-		for _, a := range g.tasks[i].after {
+	for i := range g.Len() {
+		for _, a := range g.task(i).after {
 			next[a] = append(next[a], int32(i))
 		}
-		waits[i] = len(g.tasks[i].after)
+		waits[i] = len(g.task(i).after)
 	}
 	ready := &taskHeap{}
 	for i, w := range waits {
@@ -362,8 +374,8 @@ func (g *Graph) sorted() ([]int, error) {
 
 // forward reports whether every task comes after those it waits for.
 func (g *Graph) forward() bool {
-	for i := range g.tasks {
-		if after := g.tasks[i].after; len(after) > 0 && after[len(after)-1] >= int32(i) {
+	for i := range g.Len() {
+		if after := g.task(i).after; len(after) > 0 && after[len(after)-1] >= int32(i) {
 			return false
 		}
 	}
@@ -382,7 +394,7 @@ func (g *Graph) ring(waits []int) []string {
 		}
 		seen[at] = len(path)
 		path = append(path, at)
-		for _, a := range g.tasks[at].after {
+		for _, a := range g.task(at).after {
 			if waits[a] > 0 {
 				at = int(a)
 				break

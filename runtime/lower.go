@@ -46,7 +46,7 @@ func (r *Run) lowerTask(t int) {
 	defer s.mu.Unlock()
 	for n := range r.current.placed[t].shares {
 		o := r.newOp()
-		if err := r.lowerShare(o, t, n, &r.graph.tasks[t]); err != nil {
+		if err := r.lowerShare(o, t, n, r.graph.task(t)); err != nil {
 			o.fault = err
 		}
 		o.release()
@@ -57,7 +57,7 @@ func (r *Run) lowerTask(t int) {
 // the buffers for which there has to be room on the device at the same time.
 // s.mu is held.
 func (r *Run) lowerShare(o *op, t, n int, needs *task) error {
-	task, placed := &r.graph.tasks[t], &r.current.placed[t]
+	task, placed := r.graph.task(t), &r.current.placed[t]
 	o.kind, o.task, o.part, o.parts = opLaunch, t, int32(n), int32(len(placed.shares))
 	o.agent, o.queue = r.session.agents[placed.shares[n].agent], devices.Compute
 	err := r.lowerPart(o, task, needs, placed, &placed.shares[n])

@@ -104,7 +104,7 @@ func (s *Session) observe(o *op, a *agent, t devices.Times) {
 		elapsed = 0 // of the emulation, not of what it emulates
 	}
 	if o.planned != nil {
-		key = s.predictor.key(o.run.graph.tasks[o.task].call.Kernel, o.variant, a)
+		key = s.predictor.key(o.run.graph.task(o.task).call.Kernel, o.variant, a)
 	}
 	sample := costmodel.Sample{Key: key, Size: share.size, Run: t.Cost(), Elapsed: elapsed}
 	for _, other := range s.agents {

@@ -35,17 +35,17 @@ func (g *Graph) nameOf(i int) string {
 	n := &g.names
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if len(n.made) != len(g.tasks) {
+	if len(n.made) != g.Len() {
 		n.made = g.makeNames()
 	}
 	return n.made[i]
 }
 
 func (g *Graph) makeNames() []string {
-	made := make([]string, len(g.tasks))
+	made := make([]string, g.Len())
 	last := map[string]int{} // number given last, by kernel
-	for i := range g.tasks {
-		t := &g.tasks[i]
+	for i := range g.Len() {
+		t := g.task(i)
 		if name := t.wish().name; name != "" {
 			made[i] = name
 			continue

@@ -52,7 +52,7 @@ func (p *Plan) Schedule() *partitioner.Plan {
 func (p *Plan) complete() error {
 	p.completing.Lock()
 	defer p.completing.Unlock()
-	if p.placed != nil || len(p.graph.tasks) == 0 {
+	if p.placed != nil || p.graph.Len() == 0 {
 		return nil
 	}
 	return p.decide()
@@ -90,7 +90,7 @@ func (s *Session) Plan(ctx context.Context, g *Graph) (*Plan, error) {
 		return nil, err
 	}
 	p := &Plan{session: s, graph: g}
-	if len(g.tasks) == 0 {
+	if g.Len() == 0 {
 		return p, nil
 	}
 	if p.direct = s.directly(g); p.direct != nil {
@@ -262,9 +262,9 @@ func (p *Plan) Decisions() []DecisionEvent {
 
 // Tasks describes the graph's tasks, by number.
 func (p *Plan) Tasks() []TaskInfo {
-	all := make([]TaskInfo, len(p.graph.tasks))
+	all := make([]TaskInfo, p.graph.Len())
 	for i := range all {
-		t := &p.graph.tasks[i]
+		t := p.graph.task(i)
 		all[i] = TaskInfo{i, p.graph.nameOf(i), t.call.Kernel.Name, t.waitsFor()}
 	}
 	return all

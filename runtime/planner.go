@@ -85,8 +85,8 @@ func (pl *planner) build() error {
 		return current[b]
 	}
 	var faults []error
-	for i := range g.tasks {
-		t := &g.tasks[i]
+	for i := range g.Len() {
+		t := g.task(i)
 		pt := partitioner.Task{Name: g.nameOf(i), After: t.waitsFor(), Cost: make([]partitioner.Estimate, len(s.agents))}
 		if s := t.wish().gang; s != nil {
 			pt.Together = s.number
@@ -141,7 +141,7 @@ func (pl *planner) build() error {
 // candidates fills in the cost of task i on each device, or why it cannot run
 // there. None at all is a *PlanError.
 func (pl *planner) candidates(i int, pt *partitioner.Task, faces map[string]int) error {
-	s, t := pl.session, &pl.graph.tasks[i]
+	s, t := pl.session, pl.graph.task(i)
 	pl.variants[i] = make([]*kernels.Variant, len(s.agents))
 	allowed, err := pl.selected(t.wish().selector)
 	if err != nil {
@@ -343,7 +343,7 @@ const minGrainItems = 64
 
 // splitRule decides whether task i may be divided.
 func (pl *planner) splitRule(i int, pt *partitioner.Task) error {
-	t := &pl.graph.tasks[i]
+	t := pl.graph.task(i)
 	place := &pl.placed[i]
 	place.dim = -1
 	var err error
@@ -439,7 +439,7 @@ func (pl *planner) place() {
 		if pl.isFixed(i) {
 			continue
 		}
-		place, task := &pl.placed[i], &pl.graph.tasks[i]
+		place, task := &pl.placed[i], pl.graph.task(i)
 		place.shares = nil
 		scheduled := &pl.schedule.Tasks[i]
 		whole := task.call.Range.Norm()
@@ -502,15 +502,15 @@ func (pl *planner) byStart() []int {
 // forwardOrder reports whether the schedule's order may be used for lowering:
 // it keeps all dependencies of the graph.
 func (pl *planner) forwardOrder() bool {
-	at := make([]int, len(pl.graph.tasks))
+	at := make([]int, pl.graph.Len())
 	for n, t := range pl.schedule.Order {
 		at[t] = n
 	}
 	if len(pl.schedule.Order) != len(at) {
 		return false
 	}
-	for i := range pl.graph.tasks {
-		for _, a := range pl.graph.tasks[i].after {
+	for i := range pl.graph.Len() {
+		for _, a := range pl.graph.task(i).after {
 			if at[a] > at[i] {
 				return false
 			}

@@ -210,7 +210,7 @@ func (s *Session) conclude(o *op, a *agent, err error, t devices.Times) {
 func (j *rescue) makeRoom(a *agent, o *op) error {
 	var task *task
 	if o.task >= 0 {
-		task = &o.run.graph.tasks[o.task]
+		task = o.run.graph.task(o.task)
 	}
 	victim := a.oldest(task, o.buf, nil)
 	if victim == nil || victim.Owner.(*Buffer).busy() != nil {

@@ -75,7 +75,7 @@ func (r *Run) far() bool {
 func (r *Run) replan(todo []int) {
 	why := r.drift.strayed.Load()
 	s := r.session
-	if why == nil || len(todo) < 2 || len(s.agents) < 2 || len(r.graph.tasks) > maxReplanned || devices.Now() < r.drift.next {
+	if why == nil || len(todo) < 2 || len(s.agents) < 2 || r.graph.Len() > maxReplanned || devices.Now() < r.drift.next {
 		return
 	}
 	r.drift.strayed.Store(nil)
@@ -92,7 +92,7 @@ func (r *Run) replan(todo []int) {
 		if slices.EqualFunc(old.placed[i].shares, p.placed[i].shares, func(a, b placedShare) bool { return a.agent == b.agent && a.nd == b.nd }) {
 			continue
 		}
-		r.partsLeft[i].Store(int32(len(p.placed[i].shares) * r.graph.tasks[i].times()))
+		r.partsLeft[i].Store(int32(len(p.placed[i].shares) * r.graph.task(i).times()))
 		p.placed[i].reason = "planned again, " + *why + ": " + p.placed[i].reason
 		if f := s.observer.Decided; f != nil {
 			f(p.decision(r.id, i))

@@ -70,7 +70,7 @@ func (j *rescue) redo(o *op) (*agent, devices.Times, error) {
 	if o.kind == opCopy {
 		return o.agent, devices.Times{}, j.redoCopy(o)
 	}
-	task := &o.run.graph.tasks[o.task]
+	task := o.run.graph.task(o.task)
 	errs := []error{devices.ErrUnavailable}
 	for _, a := range j.s.agents {
 		v, why := candidate(task, a, nil)
@@ -240,7 +240,7 @@ func (j *rescue) fetch(b *Buffer, p part) ([]byte, error) {
 // recompute runs an operation that is long over once more, in memory of its
 // own, and keeps what it writes in the memo.
 func (j *rescue) recompute(o *op) error {
-	task := &o.run.graph.tasks[o.task]
+	task := o.run.graph.task(o.task)
 	a, v, err := j.s.standIn(task)
 	if err != nil {
 		return fmt.Errorf("task %q has to be computed again: %w", o.run.graph.nameOf(o.task), err)

@@ -136,9 +136,9 @@ func (s *Session) newRun(ctx context.Context, p *Plan) (r *Run, before []*Run, e
 func (r *Run) countParts() {
 	r.last = map[int][]*op{}
 	r.drift.ahead = make([]atomic.Int64, len(r.session.agents))
-	r.partsLeft = make([]atomic.Int32, len(r.graph.tasks))
-	for i := range r.graph.tasks {
-		r.partsLeft[i].Store(int32(len(r.plan.placed[i].shares) * r.graph.tasks[i].times()))
+	r.partsLeft = make([]atomic.Int32, r.graph.Len())
+	for i := range r.graph.Len() {
+		r.partsLeft[i].Store(int32(len(r.plan.placed[i].shares) * r.graph.task(i).times()))
 	}
 }
 
@@ -160,14 +160,14 @@ func (r *Run) announce() {
 	ob := &r.session.observer
 	if ob.RunStarted != nil {
 		e := RunStarted{Run: r.id, Name: r.graph.name, Devices: r.session.Devices(), At: r.started}
-		for i := range r.graph.tasks {
-			t := &r.graph.tasks[i]
+		for i := range r.graph.Len() {
+			t := r.graph.task(i)
 			e.Tasks = append(e.Tasks, TaskInfo{i, r.graph.nameOf(i), t.call.Kernel.Name, t.waitsFor()})
 		}
 		ob.RunStarted(e)
 	}
 	if ob.Decided != nil {
-		for i := range r.graph.tasks {
+		for i := range r.graph.Len() {
 			if d := r.plan.direct; d != nil {
 				ob.Decided(d.decision(r.id, i))
 			} else {
@@ -221,7 +221,7 @@ func (r *Run) lower() {
 	order := r.current.order
 	for n := 0; n < len(order); {
 		r.replan(order[n:])
-		first := &r.graph.tasks[order[n]]
+		first := r.graph.task(order[n])
 		tasks := order[n : n+1]
 		if first.wish().gang != nil { // they stand one behind the other
 			tasks = first.wish().gang.members
@@ -305,7 +305,7 @@ func (r *Run) err() error {
 	if len(r.errs) > 0 {
 		return errors.Join(r.errs...)
 	}
-	if p := r.stop.Load(); p != nil && r.tasksDone.Load() < int64(len(r.graph.tasks)) {
+	if p := r.stop.Load(); p != nil && r.tasksDone.Load() < int64(r.graph.Len()) {
 		return *p
 	}
 	return r.barred // what it needed was another run's, or the host's
@@ -348,7 +348,7 @@ func (r *Run) cancelled() error {
 
 // Progress is how many tasks are over, of how many.
 func (r *Run) Progress() (done, total int) {
-	return int(r.tasksDone.Load()), len(r.graph.tasks)
+	return int(r.tasksDone.Load()), r.graph.Len()
 }
 
 // Makespan is the time from the start of the run to its end, 0 before.

@@ -61,7 +61,7 @@ func (s *Session) report(o *op, a *agent, err error, t devices.Times, queue stri
 			s.observe(o, a, t)
 		}
 		if f := s.observer.Launched; f != nil {
-			task := &o.run.graph.tasks[o.task]
+			task := o.run.graph.task(o.task)
 			planned := ""
 			if o.planned != nil {
 				planned = o.planned.info.ID

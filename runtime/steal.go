@@ -83,7 +83,7 @@ func (a *agent) couldRun(o *op) (*kernels.Variant, devices.Kernel) {
 	}
 	from := o.agent
 	o.mu.Unlock()
-	task := &o.run.graph.tasks[o.task]
+	task := o.run.graph.task(o.task)
 	if blocked || task.wish().selector != "" {
 		return nil, nil
 	}
@@ -101,7 +101,7 @@ func (a *agent) couldRun(o *op) (*kernels.Variant, devices.Kernel) {
 
 // adopt makes o a launch of this agent; false: it stays as it was.
 func (a *agent) adopt(o *op, v *kernels.Variant, k devices.Kernel) bool {
-	task := &o.run.graph.tasks[o.task]
+	task := o.run.graph.task(o.task)
 	buffers := make([]devices.Buffer, len(task.buffers))
 	for i, b := range task.buffers {
 		if b == nil || b.bytes == 0 {

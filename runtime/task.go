@@ -20,7 +20,7 @@ func (t Task) task() *task {
 	if t.id < 0 {
 		return &task{} // the fault is kept in the graph; changes go nowhere
 	}
-	return &t.g.tasks[t.id]
+	return t.g.task(t.id)
 }
 
 func (t Task) name() string {
@@ -37,7 +37,7 @@ func (t Task) each(f func(id int, n *task)) {
 	}
 	t.g.version++
 	for i := t.first; i <= t.id; i++ {
-		f(i, &t.g.tasks[i])
+		f(i, t.g.task(i))
 	}
 }
 

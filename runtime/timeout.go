@@ -47,7 +47,7 @@ func (a *agent) deadline() (at time.Duration, first *op) {
 		if o.run == nil || o.task < 0 {
 			continue
 		}
-		limit := o.run.graph.tasks[o.task].wish().timeout
+		limit := o.run.graph.task(o.task).wish().timeout
 		if limit <= 0 {
 			continue
 		}
@@ -103,7 +103,7 @@ func (a *agent) overdue(o *op) {
 // device, and later ones that share buffers with any of them.
 func (s *Session) strand(o *op, device string, stuck map[*Run]bool) {
 	defer s.live.Done()
-	task := &o.run.graph.tasks[o.task]
+	task := o.run.graph.task(o.task)
 	s.mu.Lock()
 	later := slices.SortedFunc(maps.Keys(s.runs), func(a, b *Run) int { return cmp.Compare(a.id, b.id) })
 	for _, r := range later {

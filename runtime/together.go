@@ -50,7 +50,7 @@ func (g *Graph) Together(tasks ...Task) *Graph {
 	slices.Sort(members)
 	g.gangs++
 	for _, i := range members {
-		g.tasks[i].ask().gang = &gang{g.gangs, members}
+		g.task(i).ask().gang = &gang{g.gangs, members}
 	}
 	return g
 }
@@ -74,8 +74,8 @@ func (g *Graph) gangNames(members []int) string {
 // devices.
 func (g *Graph) checkGangs() error {
 	var errs []error
-	for i := range g.tasks {
-		t, gang := &g.tasks[i], g.tasks[i].wish().gang
+	for i := range g.Len() {
+		t, gang := g.task(i), g.task(i).wish().gang
 		if gang == nil {
 			continue
 		}
@@ -93,7 +93,7 @@ func (g *Graph) checkGangs() error {
 		if parts > 1 {
 			refuse("%q cannot be divided into %d shares", name, parts)
 		}
-		if first := &g.tasks[gang.members[0]]; t.times() != first.times() {
+		if first := g.task(gang.members[0]); t.times() != first.times() {
 			refuse("%q is repeated %d times, %q %d times", name, t.times(), g.nameOf(gang.members[0]), first.times())
 		}
 		for _, a := range t.after {
@@ -107,9 +107,9 @@ func (g *Graph) checkGangs() error {
 
 // shared says which buffer has task i wait for task a.
 func (g *Graph) shared(i, a int) string {
-	for j, b := range g.tasks[i].buffers {
-		for k, c := range g.tasks[a].buffers {
-			if b != nil && b == c && (g.tasks[i].call.Args[j].Mode.Writes() || g.tasks[a].call.Args[k].Mode.Writes()) {
+	for j, b := range g.task(i).buffers {
+		for k, c := range g.task(a).buffers {
+			if b != nil && b == c && (g.task(i).call.Args[j].Mode.Writes() || g.task(a).call.Args[k].Mode.Writes()) {
 				return fmt.Sprintf(", since they share buffer %q and one writes it; data that one sends to the other goes through a channel", b.array.Name)
 			}
 		}
@@ -124,21 +124,21 @@ func (g *Graph) orderGangs() ([]int, error) {
 		return nil, err
 	}
 	// A group is known by its first task.
-	unit := make([]int, len(g.tasks))
-	waits := make([]int, len(g.tasks))
-	next := make([][]int, len(g.tasks))
+	unit := make([]int, g.Len())
+	waits := make([]int, g.Len())
+	next := make([][]int, g.Len())
 	units := 0
-	for i := range g.tasks {
+	for i := range g.Len() {
 		unit[i] = i
-		if s := g.tasks[i].wish().gang; s != nil {
+		if s := g.task(i).wish().gang; s != nil {
 			unit[i] = s.members[0]
 		}
 		if unit[i] == i {
 			units++
 		}
 	}
-	for i := range g.tasks {
-		for _, a := range g.tasks[i].after {
+	for i := range g.Len() {
+		for _, a := range g.task(i).after {
 			next[unit[a]] = append(next[unit[a]], unit[i])
 			waits[unit[i]]++
 		}
@@ -149,11 +149,11 @@ func (g *Graph) orderGangs() ([]int, error) {
 			heap.Push(ready, i)
 		}
 	}
-	order := make([]int, 0, len(g.tasks))
+	order := make([]int, 0, g.Len())
 	for ready.Len() > 0 {
 		i := heap.Pop(ready).(int)
 		units--
-		if s := g.tasks[i].wish().gang; s != nil {
+		if s := g.task(i).wish().gang; s != nil {
 			order = append(order, s.members...)
 		} else {
 			order = append(order, i)
@@ -173,11 +173,11 @@ func (g *Graph) orderGangs() ([]int, error) {
 // gangRing is ring with groups in place of tasks.
 func (g *Graph) gangRing(unit, waits []int) []string {
 	before := func(u int) int { // a unit that u waits for and that waits itself
-		for i := range g.tasks {
+		for i := range g.Len() {
 			if unit[i] != u {
 				continue
 			}
-			for _, a := range g.tasks[i].after {
+			for _, a := range g.task(i).after {
 				if waits[unit[a]] > 0 {
 					return unit[a]
 				}
@@ -201,7 +201,7 @@ func (g *Graph) gangRing(unit, waits []int) []string {
 	names := make([]string, len(path))
 	for n, u := range path {
 		names[n] = g.nameOf(u)
-		if s := g.tasks[u].wish().gang; s != nil {
+		if s := g.task(u).wish().gang; s != nil {
 			var all []string
 			for _, m := range s.members {
 				all = append(all, g.nameOf(m))
@@ -229,11 +229,11 @@ func (t *task) notTogether(a *agent) string {
 // otherSource says why task i cannot be part of its group on a device: what runs
 // together is one program there. "" if it can.
 func (g *Graph) otherSource(i int, a *agent) string {
-	t := &g.tasks[i]
+	t := g.task(i)
 	if t.wish().gang == nil {
 		return ""
 	}
-	first := &g.tasks[t.wish().gang.members[0]]
+	first := g.task(t.wish().gang.members[0])
 	v, err := t.call.Kernel.VariantFor(a.info)
 	w, err2 := first.call.Kernel.VariantFor(a.info)
 	if err != nil || err2 != nil || v.Source == w.Source {

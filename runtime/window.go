@@ -103,7 +103,7 @@ func (t *task) named(b *Buffer, n int) bool {
 // runs is the variant of task i that a would run, on whole arrays or windows of
 // them, or why it runs none.
 func (pl *planner) runs(i int, a *agent, allowed map[string]bool) (*kernels.Variant, string) {
-	t := &pl.graph.tasks[i]
+	t := pl.graph.task(i)
 	v, why := runnable(t, a, allowed)
 	if why != "" {
 		return nil, why
@@ -193,7 +193,7 @@ func (c *cutting) window(i int, b *Buffer, nd *devices.NDRange) (lo, hi int64) {
 
 // cutWindows cuts a share of task i into parts whose windows fit on a.
 func (pl *planner) cutWindows(i int, nd devices.NDRange, a *agent, c *cutting) []devices.NDRange {
-	task := &pl.graph.tasks[i]
+	task := pl.graph.task(i)
 	sum, _ := c.bytes(task, &nd)
 	for n := int(max((sum+c.total-1)/c.total, 1)); ; n *= 2 {
 		parts := pl.cut(i, nd, n)

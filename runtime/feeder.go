@@ -1,0 +1,379 @@
+package tandem
+
+import (
+	"errors"
+	"time"
+
+	"github.com/tandemrun/tandem/devices"
+)
+
+// A feeder runs batches on a device that does not take them itself: one
+// goroutine hands the tasks to the device's queues in their order, and the
+// queues and wait lists keep the order between them. No task has more than its
+// event.
+type feeder struct {
+	device devices.Device
+	queues int
+
+	// Sets of queues that no batch uses.
+	idle chan []devices.Queue
+}
+
+// maxFeeds is how many sets of queues are kept for further batches.
+const maxFeeds = 4
+
+func newFeeder(a *agent) *feeder {
+	return &feeder{device: a.device, queues: max(a.info.Queues, 1), idle: make(chan []devices.Queue, maxFeeds)}
+}
+
+// take is a set of queues for one batch.
+func (f *feeder) take() ([]devices.Queue, error) {
+	select {
+	case set := <-f.idle:
+		return set, nil
+	default:
+	}
+	var set []devices.Queue
+	for range f.queues {
+		q, err := f.device.NewQueue(devices.Compute)
+		if err != nil {
+			return nil, errors.Join(err, closeAll(set))
+		}
+		set = append(set, q)
+	}
+	return set, nil
+}
+
+// give takes a set back on which nothing runs.
+func (f *feeder) give(set []devices.Queue) {
+	select {
+	case f.idle <- set:
+	default:
+		_ = closeAll(set) // an error of one that has nothing to do concerns nobody
+	}
+}
+
+func closeAll(set []devices.Queue) error {
+	var errs []error
+	for _, q := range set {
+		errs = append(errs, q.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// close closes the queues. Every batch is over.
+func (f *feeder) close() error {
+	var errs []error
+	for {
+		select {
+		case set := <-f.idle:
+			errs = append(errs, closeAll(set))
+		default:
+			return errors.Join(errs...)
+		}
+	}
+}
+
+// RunBatch implements devices.Batcher.
+func (f *feeder) RunBatch(b *devices.Batch) error {
+	set, err := f.take()
+	if err != nil {
+		return err
+	}
+	r := &feed{f: f, b: b, wake: make(chan struct{}, 1), place: make([]feedPlace, len(b.Tasks)), load: make([]int, len(set))}
+	for _, q := range set {
+		r.queues = append(r.queues, &feedQueue{queue: q})
+	}
+	go r.run()
+	return nil
+}
+
+// feed is a batch that is being fed.
+type feed struct {
+	f      *feeder
+	b      *devices.Batch
+	queues []*feedQueue
+	wake   chan struct{}
+	place  []feedPlace // by task
+	load   []int       // by queue: tasks given to it
+	before []int32     // predecessors of the tasks, in turn; see predecessors
+	barred map[int32]error
+	wait   []devices.Event
+	args   []devices.Arg
+}
+
+// feedPlace is where a task was put: the position on a queue, from 1; 0: it is
+// on none.
+type feedPlace struct {
+	queue int32
+	at    int32
+}
+
+// feedQueue is a queue and what is on it.
+type feedQueue struct {
+	queue     devices.Queue
+	issued    []issuedTask // not retired, in order
+	retired   int32        // how many were
+	unwatched int          // issued since the last that reports its end
+	ended     time.Duration
+}
+
+type issuedTask struct {
+	task  int32
+	event devices.Event
+}
+
+// feedSlack is how many tasks more than others a queue may have been given and
+// still get the next of a chain that it holds.
+const feedSlack = 8
+
+// Complete is told by the driver of the end of a watched task.
+func (r *feed) Complete(error) {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run is the feeding goroutine.
+func (r *feed) run() {
+	starts := r.predecessors()
+	for t := range int32(len(r.b.Tasks)) {
+		r.one(t, r.before[starts[t]:starts[t+1]])
+	}
+	for r.inFlight() > 0 {
+		r.retireOrSleep()
+	}
+	var set []devices.Queue
+	for _, q := range r.queues {
+		set = append(set, q.queue)
+	}
+	r.f.give(set)
+	r.b.Host.Over()
+}
+
+// predecessors turns the lists of successors round; those of task t are
+// r.before from the t-th to the next position.
+func (r *feed) predecessors() (starts []int32) {
+	b := r.b
+	starts = make([]int32, len(b.Tasks)+1)
+	for i := range b.Tasks {
+		starts[i+1] = starts[i] + b.Tasks[i].Waits
+	}
+	r.before = make([]int32, len(b.Next))
+	filled := make([]int32, len(b.Tasks))
+	for i := range int32(len(b.Tasks)) {
+		for _, s := range r.next(i) {
+			r.before[starts[s]+filled[s]] = i
+			filled[s]++
+		}
+	}
+	return starts
+}
+
+func (r *feed) next(t int32) []int32 {
+	tasks := r.b.Tasks
+	if int(t)+1 < len(tasks) {
+		return r.b.Next[tasks[t].Next:tasks[t+1].Next]
+	}
+	return r.b.Next[tasks[t].Next:]
+}
+
+func (r *feed) inFlight() (n int) {
+	for _, q := range r.queues {
+		n += len(q.issued)
+	}
+	return n
+}
+
+// one hands over a task, or ends it if it is not to run.
+func (r *feed) one(t int32, before []int32) {
+	err := r.barred[t]
+	if err == nil {
+		err = r.b.Host.Begin(t)
+	}
+	if err != nil {
+		// In its turn, like all others: after those that it comes after.
+		for r.waits(before) {
+			r.retireOrSleep()
+		}
+		r.over(0, t, devices.Times{}, err)
+		return
+	}
+	n := r.choose(before)
+	q := r.queues[n]
+	for len(q.issued) >= maxInFlight {
+		r.retireOrSleep()
+	}
+	l := &r.b.Forms[r.b.Tasks[t].Form]
+	launch := devices.Launch{Kernel: l.Kernel, Range: l.Range, Args: append(r.args[:0], l.Args...)}
+	r.args = launch.Args
+	at := r.b.Tasks[t].Args
+	for i := range launch.Args {
+		if launch.Args[i].Buffer != nil {
+			launch.Args[i].Buffer = r.b.Buffers[r.b.Args[at]]
+			at++
+		}
+	}
+	ev, err := q.queue.Launch(&launch, r.events(n, before))
+	if errors.Is(err, devices.ErrOutOfMemory) { // what is in flight may hold it
+		for r.inFlight() > 0 {
+			r.retireOrSleep()
+		}
+		ev, err = q.queue.Launch(&launch, nil)
+	}
+	if err != nil {
+		for r.waits(before) {
+			r.retireOrSleep()
+		}
+		r.over(n, t, devices.Times{}, err)
+		return
+	}
+	q.issued = append(q.issued, issuedTask{t, ev})
+	r.load[n]++
+	r.place[t] = feedPlace{int32(n), q.retired + int32(len(q.issued))}
+	if q.unwatched++; q.unwatched >= watchEvery {
+		q.unwatched = 0
+		ev.Notify(r)
+	}
+}
+
+// choose is the queue for a task: one that holds a task before it, unless that
+// has been given too many.
+func (r *feed) choose(before []int32) int {
+	least := 0
+	for i := range r.load {
+		if r.load[i] < r.load[least] {
+			least = i
+		}
+	}
+	for i := len(before) - 1; i >= 0; i-- {
+		if p := r.place[before[i]]; p.at > 0 && r.load[p.queue] <= r.load[least]+feedSlack {
+			return int(p.queue)
+		}
+	}
+	return least
+}
+
+// flying is the event of a task that is on a queue and not retired.
+func (r *feed) flying(t int32) devices.Event {
+	p := r.place[t]
+	q := r.queues[p.queue]
+	if p.at <= q.retired {
+		return nil
+	}
+	return q.issued[p.at-q.retired-1].event
+}
+
+// events are those that a task on queue n has to wait for.
+func (r *feed) events(n int, before []int32) []devices.Event {
+	r.wait = r.wait[:0]
+	for _, p := range before {
+		if int(r.place[p].queue) == n {
+			continue
+		}
+		if ev := r.flying(p); ev != nil {
+			r.wait = append(r.wait, ev)
+		}
+	}
+	return r.wait
+}
+
+// waits reports whether one of the tasks is not over.
+func (r *feed) waits(before []int32) bool {
+	for _, p := range before {
+		if r.flying(p) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// retireOrSleep ends what the device has finished, or waits until there is
+// something.
+func (r *feed) retireOrSleep() {
+	any := false
+	for n, q := range r.queues {
+		any = r.retire(n, q) || any
+	}
+	if any {
+		return
+	}
+	for _, q := range r.queues {
+		if q.unwatched > 0 {
+			q.unwatched = 0
+			q.issued[len(q.issued)-1].event.Notify(r)
+		}
+		_ = q.queue.Flush() // a failed flush shows as failed events
+	}
+	<-r.wake
+}
+
+// retire ends the tasks at the head of a queue that are done. What lies between
+// two of them that are seen to end together is taken to have been even.
+func (r *feed) retire(n int, q *feedQueue) bool {
+	done := 0
+	for done < len(q.issued) {
+		if over, err := q.issued[done].event.Done(); !over {
+			break
+		} else if done++; err != nil {
+			break
+		}
+	}
+	if done == 0 {
+		return false
+	}
+	last := q.issued[done-1].event
+	times, terr := last.Times()
+	_, err := last.Done()
+	exact := done == 1 && terr == nil
+	begin := max(q.ended, times.Queued)
+	if first, ferr := q.issued[0].event.Times(); ferr == nil && first.Start > q.ended {
+		begin = first.Start
+	}
+	each := max(times.End-begin, 0) / time.Duration(done)
+	for i := range q.issued[:done] {
+		t := q.issued[i].task
+		q.issued[i].event.Release()
+		ti := devices.Times{Queued: begin, Submitted: begin, Start: begin, End: begin + each}
+		begin += each
+		switch {
+		case exact:
+			ti = times
+		case terr != nil:
+			ti = devices.Times{}
+		}
+		why := r.barred[t]
+		if why == nil && i == done-1 {
+			why = err
+		}
+		if why != nil {
+			ti = devices.Times{}
+		}
+		r.over(n, t, ti, why)
+	}
+	q.ended = times.End
+	q.retired += int32(done)
+	rest := copy(q.issued, q.issued[done:])
+	clear(q.issued[rest:])
+	q.issued = q.issued[:rest]
+	if rest == 0 {
+		q.unwatched = 0
+	}
+	return true
+}
+
+// over tells the host of the end of a task.
+func (r *feed) over(worker int, t int32, times devices.Times, err error) {
+	if err != nil {
+		for _, s := range r.next(t) {
+			if why := r.b.Host.Follows(t, s, err); why != nil && r.barred[s] == nil {
+				if r.barred == nil {
+					r.barred = map[int32]error{}
+				}
+				r.barred[s] = why
+			}
+		}
+	}
+	r.b.Host.Ended(worker, t, times, err)
+}
