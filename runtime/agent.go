@@ -272,6 +272,7 @@ func (a *agent) issue(o *op) bool {
 			a.wait = append(a.wait, e.op.event)
 			last = e.op
 			native[waited], native[i] = native[i], native[waited]
+			native[waited].issue = e.op.issues
 			waited++
 		case e.op.err != nil && e.flow && poison == nil:
 			poison = &skipped{rootCause(e.op.err)}

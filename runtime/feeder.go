@@ -96,7 +96,8 @@ type feed struct {
 	wake   chan struct{}
 	place  []feedPlace // by task
 	load   []int       // by queue: tasks given to it
-	before []int32     // predecessors of the tasks, in turn; see predecessors
+	before []int32     // predecessors of the tasks, in turn
+	starts []int32     // where those of each task begin in before
 	barred map[int32]error
 	wait   []devices.Event
 	args   []devices.Arg
@@ -137,9 +138,9 @@ func (r *feed) Complete(error) {
 
 // run is the feeding goroutine.
 func (r *feed) run() {
-	starts := r.predecessors()
+	r.turnRound()
 	for t := range int32(len(r.b.Tasks)) {
-		r.one(t, r.before[starts[t]:starts[t+1]])
+		r.one(t)
 	}
 	for r.inFlight() > 0 {
 		r.retireOrSleep()
@@ -152,24 +153,25 @@ func (r *feed) run() {
 	r.b.Host.Over()
 }
 
-// predecessors turns the lists of successors round; those of task t are
-// r.before from the t-th to the next position.
-func (r *feed) predecessors() (starts []int32) {
+// turnRound makes lists of predecessors of those of successors.
+func (r *feed) turnRound() {
 	b := r.b
-	starts = make([]int32, len(b.Tasks)+1)
+	r.starts = make([]int32, len(b.Tasks)+1)
 	for i := range b.Tasks {
-		starts[i+1] = starts[i] + b.Tasks[i].Waits
+		r.starts[i+1] = r.starts[i] + b.Tasks[i].Waits
 	}
 	r.before = make([]int32, len(b.Next))
 	filled := make([]int32, len(b.Tasks))
 	for i := range int32(len(b.Tasks)) {
 		for _, s := range r.next(i) {
-			r.before[starts[s]+filled[s]] = i
+			r.before[r.starts[s]+filled[s]] = i
 			filled[s]++
 		}
 	}
-	return starts
 }
+
+// predecessors are the tasks that t comes after.
+func (r *feed) predecessors(t int32) []int32 { return r.before[r.starts[t]:r.starts[t+1]] }
 
 func (r *feed) next(t int32) []int32 {
 	tasks := r.b.Tasks
@@ -187,7 +189,8 @@ func (r *feed) inFlight() (n int) {
 }
 
 // one hands over a task, or ends it if it is not to run.
-func (r *feed) one(t int32, before []int32) {
+func (r *feed) one(t int32) {
+	before := r.predecessors(t)
 	err := r.barred[t]
 	if err == nil {
 		err = r.b.Host.Begin(t)
@@ -202,7 +205,7 @@ func (r *feed) one(t int32, before []int32) {
 	}
 	n := r.choose(before)
 	q := r.queues[n]
-	for len(q.issued) >= maxInFlight {
+	for len(q.issued) >= maxInFlight || r.onlyAfter(n, t) {
 		r.retireOrSleep()
 	}
 	l := &r.b.Forms[r.b.Tasks[t].Form]
@@ -214,6 +217,10 @@ func (r *feed) one(t int32, before []int32) {
 			launch.Args[i].Buffer = r.b.Buffers[r.b.Args[at]]
 			at++
 		}
+	}
+	if r.barred[t] != nil { // meanwhile
+		r.one(t)
+		return
 	}
 	ev, err := q.queue.Launch(&launch, r.events(n, before))
 	if errors.Is(err, devices.ErrOutOfMemory) { // what is in flight may hold it
@@ -279,6 +286,32 @@ func (r *feed) events(n int, before []int32) []devices.Event {
 	return r.wait
 }
 
+// onlyAfter reports whether t, which is to go on queue n, has to come after a
+// task on another queue of which it needs nothing. An event of that one must not
+// be waited for by the device, which would not run t if it failed.
+func (r *feed) onlyAfter(n int, t int32) bool {
+	for _, p := range r.predecessors(t) {
+		if int(r.place[p].queue) != n && r.flying(p) != nil && r.b.Host.Follows(p, t, errProbe) == nil {
+			return true
+		}
+	}
+	return false
+}
+
+var errProbe = errors.New("asked whether it would follow")
+
+// elsewhere reports whether one of the tasks is on another queue than n and not
+// retired. What comes after it is retired later: it may have run on what a
+// failed one left, and ended well.
+func (r *feed) elsewhere(n int, tasks []int32) bool {
+	for _, p := range tasks {
+		if int(r.place[p].queue) != n && r.flying(p) != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // waits reports whether one of the tasks is not over.
 func (r *feed) waits(before []int32) bool {
 	for _, p := range before {
@@ -314,9 +347,11 @@ func (r *feed) retireOrSleep() {
 func (r *feed) retire(n int, q *feedQueue) bool {
 	done := 0
 	for done < len(q.issued) {
-		if over, err := q.issued[done].event.Done(); !over {
+		over, err := q.issued[done].event.Done()
+		if !over || r.elsewhere(n, r.predecessors(q.issued[done].task)) {
 			break
-		} else if done++; err != nil {
+		}
+		if done++; err != nil {
 			break
 		}
 	}

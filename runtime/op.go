@@ -82,6 +82,7 @@ type op struct {
 	event    devices.Event // while issued; the agent's, like the two below
 	where    *agentQueue
 	notified bool
+	issues   uint32        // how often it was issued
 	cohort   *cohort       // those it runs together with; nil: none
 	here     bool          // of a cohort: it is issuable
 	over     bool          // of a cohort: it has been issued and is retired
@@ -94,8 +95,9 @@ type op struct {
 // result, so a failure spreads along it; the others (write after read, write
 // after write) only need its end.
 type edge struct {
-	op   *op
-	flow bool
+	op    *op
+	flow  bool
+	issue uint32 // native: which issue of op is in the wait list
 }
 
 // skipped is the error of an op that did not run because of an earlier failure.
@@ -130,11 +132,11 @@ func (o *op) waitFor(p *op, flow bool) {
 		return
 	case p.issued && p.agent == o.agent && o.agent != nil && !o.hosted:
 		o.mu.Lock()
-		o.native = append(o.native, edge{p, flow})
+		o.native = append(o.native, edge{op: p, flow: flow})
 		o.mu.Unlock()
 	default:
 		o.pending.Add(1)
-		p.succs = append(p.succs, edge{o, flow})
+		p.succs = append(p.succs, edge{op: o, flow: flow})
 		if p.issued {
 			p.agent.watch(p)
 		}
@@ -184,13 +186,14 @@ func (o *op) countDown() {
 func (o *op) markIssued() (cross bool) {
 	o.mu.Lock()
 	o.issued = true
+	o.issues++
 	succs := o.succs
 	keep := succs[:0]
 	var follow []*op
 	for _, s := range succs {
 		if s.op.agent == o.agent && !s.op.hosted {
 			s.op.mu.Lock()
-			s.op.native = append(s.op.native, edge{o, s.flow})
+			s.op.native = append(s.op.native, edge{op: o, flow: s.flow})
 			s.op.mu.Unlock()
 			follow = append(follow, s.op)
 		} else {

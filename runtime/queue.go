@@ -141,9 +141,15 @@ func (o *op) barred() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, e := range o.native {
-		if done, err := e.op.state(); done && err == nil {
+		e.op.mu.Lock()
+		over, failed, again := e.op.finished, e.op.err != nil, e.op.issues != e.issue
+		e.op.mu.Unlock()
+		switch {
+		case again: // o waited for an issue that failed
+			return true
+		case over && !failed:
 			continue
-		} else if done || e.op.event == nil {
+		case over || e.op.event == nil:
 			return true
 		}
 		if done, err := e.op.event.Done(); done && err != nil {
