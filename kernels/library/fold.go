@@ -4,30 +4,30 @@ import "github.com/tandemrun/tandem/kernels"
 
 func sumOf[T, A number](e, result element) *kernels.Kernel {
 	one := []string{"x"}
-	first := roundOf("vector.sum", "sum", one, e, result, A(0), sumLanes[T, A], plus[A])
+	first := roundOf("vector.sum", "sum", one, e, result, A(0), fold[T, A]{sumRows[T, A], sumLanes[T, A]}, plus[A])
 	rest := first
 	if e.dtype != result.dtype {
-		rest = roundOf("vector.sum", "sum", one, result, result, A(0), sumLanes[A, A], plus[A])
+		rest = roundOf("vector.sum", "sum", one, result, result, A(0), fold[A, A]{sumRows[A, A], sumLanes[A, A]}, plus[A])
 	}
 	return reduction("vector.sum", "sum of all elements", one, e, result, first, rest, true)
 }
 
 func dotOf[T, A number](e, result element) *kernels.Kernel {
 	two := []string{"x", "y"}
-	first := roundOf("vector.dot", "dot", two, e, result, A(0), dotLanes[T, A], plus[A])
-	rest := roundOf("vector.dot.sum", "sum", two[:1], result, result, A(0), sumLanes[A, A], plus[A])
+	first := roundOf("vector.dot", "dot", two, e, result, A(0), fold[T, A]{dotRows[T, A], dotLanes[T, A]}, plus[A])
+	rest := roundOf("vector.dot.sum", "sum", two[:1], result, result, A(0), fold[A, A]{sumRows[A, A], sumLanes[A, A]}, plus[A])
 	return reduction("vector.dot", "sum of all x·y, product and sum each rounded", two, e, result, first, rest, true)
 }
 
 func minOf[T number](e element, highest T) *kernels.Kernel {
 	one := []string{"x"}
-	r := roundOf("vector.min", "min", one, e, e, highest, minLanes[T], smaller[T])
+	r := roundOf("vector.min", "min", one, e, e, highest, fold[T, T]{minRows[T], minLanes[T]}, smaller[T])
 	return reduction("vector.min", "least element; NaN if there is one", one, e, e, r, r, false)
 }
 
 func maxOf[T number](e element, lowest T) *kernels.Kernel {
 	one := []string{"x"}
-	r := roundOf("vector.max", "max", one, e, e, lowest, maxLanes[T], larger[T])
+	r := roundOf("vector.max", "max", one, e, e, lowest, fold[T, T]{maxRows[T], maxLanes[T]}, larger[T])
 	return reduction("vector.max", "largest element; NaN if there is one", one, e, e, r, r, false)
 }
 

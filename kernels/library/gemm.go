@@ -26,6 +26,21 @@ func gemmGo[T real](r devices.Range, args *devices.Args) {
 	cols := 64 / int(unsafe.Sizeof(z))
 	i0, i1 := r.Lo[1]*gemmRows, min(r.Hi[1]*gemmRows, m)
 	j0, j1 := r.Lo[0]*cols, min(r.Hi[0]*cols, n)
+	if tileWide() {
+		// The whole tiles first, whatever there is of columns and rows; what
+		// is left is done below.
+		gemmTiles(a, b, c, alpha, beta, i0, i1, j0, j1, n, k)
+		whole := j0 + (j1-j0)/cols*cols
+		if rows := i0 + (i1-i0)/gemmRows*gemmRows; rows < i1 {
+			gemmBlocks(a, b, c, alpha, beta, rows, i1, j0, whole, n, k)
+		}
+		j0 = whole
+	}
+	gemmBlocks(a, b, c, alpha, beta, i0, i1, j0, j1, n, k)
+}
+
+// gemmBlocks multiplies rows i0 to i1 and columns j0 to j1 in pairs of columns.
+func gemmBlocks[T real](a, b, c []T, alpha, beta T, i0, i1, j0, j1, n, k int) {
 	var panel [gemmDepth][gemmWide]T
 	var sums [gemmHeight][gemmWide]T
 	for i := i0; i < i1; i += gemmHeight {
@@ -52,6 +67,49 @@ func gemmGo[T real](r devices.Range, args *devices.Args) {
 						out[x] = alpha * sums[y][x]
 					} else {
 						out[x] = T(alpha*sums[y][x]) + T(beta*out[x])
+					}
+				}
+			}
+		}
+	}
+}
+
+// tileDepth rows of a panel of 64 bytes lie in the first-level cache, tileHeight
+// rows of sums beside them.
+const (
+	tileDepth  = 256
+	tileHeight = 64
+)
+
+// gemmTiles multiplies the whole tiles of gemmRows rows and 64 bytes of columns
+// between rows i0 to i1 and columns j0 to j1.
+func gemmTiles[T real](a, b, c []T, alpha, beta T, i0, i1, j0, j1, n, k int) {
+	var z T
+	const wide = 64 / 4 // columns at most
+	cols := 64 / int(unsafe.Sizeof(z))
+	var panel [tileDepth * wide]T
+	var sums [tileHeight * wide]T
+	i1 = i0 + (i1-i0)/gemmRows*gemmRows
+	for j := j0; j+cols <= j1; j += cols {
+		for i := i0; i < i1; i += tileHeight {
+			rows := min(tileHeight, i1-i)
+			clear(sums[:rows*cols])
+			for p := 0; p < k; p += tileDepth {
+				depth := min(tileDepth, k-p)
+				for q := range depth {
+					copy(panel[q*cols:(q+1)*cols], b[(p+q)*n+j:])
+				}
+				for y := 0; y < rows; y += gemmRows {
+					gemmTile(sums[y*cols:], a[(i+y)*k+p:], k, panel[:], depth)
+				}
+			}
+			for y := range rows {
+				s, out := sums[y*cols:(y+1)*cols], c[(i+y)*n+j:][:cols]
+				for x := range out {
+					if beta == 0 {
+						out[x] = alpha * s[x]
+					} else {
+						out[x] = T(alpha*s[x]) + T(beta*out[x])
 					}
 				}
 			}
@@ -102,8 +160,23 @@ func gemvGo[T real](r devices.Range, args *devices.Args) {
 	a, x, y := devices.Slice[T](args, 0), devices.Slice[T](args, 1), devices.Slice[T](args, 2)
 	alpha, beta := devices.Value[T](args, 3), devices.Value[T](args, 4)
 	k := int(devices.Value[int32](args, 5))
+	x = x[:k]
+	var four [4][8]T
+	have := 0 // rows of four, from the end
 	for i := r.Lo[0]; i < r.Hi[0]; i++ {
-		sum := rowTimes(a[i*k:(i+1)*k], x)
+		if have == 0 && i+4 <= r.Hi[0] {
+			if s, ok := fourRowsTimes(a[i*k:], k, x); ok {
+				four, have = s, 4
+			}
+		}
+		row := a[i*k : (i+1)*k]
+		var sum T
+		if have > 0 {
+			sum = joinLanes(&four[4-have], row, x)
+			have--
+		} else {
+			sum = rowTimes(row, x)
+		}
 		if beta == 0 {
 			y[i] = alpha * sum
 		} else {
@@ -120,6 +193,13 @@ func rowTimes[T real](a, x []T) T {
 		s0, s1, s2, s3 := fourLanes(a[half:rest], x[half:rest])
 		s[half], s[half+1], s[half+2], s[half+3] = s0, s1, s2, s3
 	}
+	return joinLanes(&s, a, x)
+}
+
+// joinLanes adds the products behind the last eight to the lanes they fall in,
+// and the lanes in halves.
+func joinLanes[T real](s *[8]T, a, x []T) T {
+	rest := len(a) &^ 7
 	for j, v := range a[rest:] {
 		s[j&7] += T(v * x[rest+j])
 	}

@@ -72,6 +72,8 @@ func jacobiGo[T real](r devices.Range, a *devices.Args) {
 // jacobiRow averages len(out) elements; mid begins one before and ends one
 // after them.
 func jacobiRow[T real](out, above, mid, below []T) {
+	n := jacobiBlocks(out, above, mid, below)
+	out, above, mid, below = out[n:], above[n:], mid[n:], below[n:]
 	for len(out) >= 4 && len(above) >= 4 && len(below) >= 4 && len(mid) >= 6 {
 		o, a, m, b := (*[4]T)(out), (*[4]T)(above), (*[6]T)(mid), (*[4]T)(below)
 		o[0] = ((((m[1] + a[0]) + b[0]) + m[0]) + m[2]) * 0.2

@@ -54,6 +54,10 @@ func thresholdGo(r devices.Range, a *devices.Args) {
 	lo, hi := r.Lo[0], r.Hi[0]
 	s, d := a.Bytes(0)[lo:hi], a.Bytes(1)[lo:hi]
 	level := uint64(min(max(devices.Value[int32](a, 2), 0), 256))
+	if level < 256 {
+		n := thresholdBlocks(d, s, byte(level))
+		s, d = s[n:], d[n:]
+	}
 	// v + 256 - level has bit 8 set where v ≥ level; times 255 fills a byte.
 	add := (256 - level) * laneOnes
 	for len(s) >= 8 && len(d) >= 8 {

@@ -72,8 +72,23 @@ type round struct {
 	partial, final *kernels.Kernel
 }
 
-// A fold joins the elements at, at+32, … < end of a group of lanes with s.
-type fold[T, A number] func(x, y []T, at, end int, s *[laneGroup]A)
+// A fold joins elements with lanes: rows takes whole rows of them from the
+// beginning, as many as it says, on processors that have registers for that;
+// group the elements at, at+32, … < end of a group of lanes.
+type fold[T, A number] struct {
+	rows  func(x, y []T, s *[lanes]A) (rows int)
+	group func(x, y []T, at, end int, s *[laneGroup]A)
+}
+
+// all joins the elements from at to end with all lanes.
+func (f fold[T, A]) all(x, y []T, at, end int, s *[lanes]A) {
+	if at < end {
+		at += lanes * f.rows(x[at:end], y[at:end], s)
+	}
+	for l := 0; l < lanes; l += laneGroup {
+		f.group(x, y, at+l, end, (*[laneGroup]A)(s[l:]))
+	}
+}
 
 // reduction makes the kernel of a reduction whose first round reads the given
 // arrays and whose other rounds, if the elements are not the result's type or
@@ -207,9 +222,15 @@ func partialGo[T, A number](inputs int, start A, f fold[T, A]) devices.GoFunc {
 		for b := r.Lo[1]; b < r.Hi[1]; b++ {
 			end := min(n, (b+1)*reduceSize)
 			row := part[b*lanes : (b+1)*lanes]
+			if r.Lo[0] == 0 && r.Hi[0] == lanes/lanesItem {
+				s := startLanes(start)
+				f.all(x, y, b*reduceSize, end, &s)
+				copy(row, s[:])
+				continue
+			}
 			for l := r.Lo[0] * lanesItem; l < r.Hi[0]*lanesItem; l += laneGroup {
 				s := [laneGroup]A{start, start, start, start}
-				f(x, y, b*reduceSize+l, end, &s)
+				f.group(x, y, b*reduceSize+l, end, &s)
 				copy(row[l:], s[:])
 			}
 		}
@@ -223,12 +244,8 @@ func finalGo[T, A number](inputs int, start A, f fold[T, A], join func(a, b A) A
 		}
 		x, y := operands[T](a, inputs)
 		n := int(devices.Value[int64](a, inputs+1))
-		var lane [lanes]A
-		for l := 0; l < lanes; l += laneGroup {
-			s := (*[laneGroup]A)(lane[l:])
-			*s = [laneGroup]A{start, start, start, start}
-			f(x, y, l, n, s)
-		}
+		lane := startLanes(start)
+		f.all(x, y, 0, n, &lane)
 		for w := lanes / 2; w > 0; w /= 2 {
 			for j := range w {
 				lane[j] = join(lane[j], lane[j+w])
@@ -236,6 +253,13 @@ func finalGo[T, A number](inputs int, start A, f fold[T, A], join func(a, b A) A
 		}
 		devices.Slice[A](a, inputs)[0] = lane[0]
 	}
+}
+
+func startLanes[A number](start A) (s [lanes]A) {
+	for l := range s {
+		s[l] = start
+	}
+	return s
 }
 
 // operands are the one or two input arrays; the second is the first again

@@ -1,6 +1,8 @@
 package library
 
 import (
+	"unsafe"
+
 	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/kernels"
 	"github.com/tandemrun/tandem/kernels/rtl/builtin"
@@ -95,14 +97,27 @@ func elementwise(names ...string) func(*kernels.Call) error {
 	}
 }
 
-// The loops below take eight elements at a time through array pointers: one
-// bounds check for eight, and independent operations that the processor
-// overlaps.
+// largeArray is the size in bytes from which results are written past the
+// caches: more than what one of several workers has of them.
+const largeArray = 32 << 20
+
+// isLarge reports whether an array of an element for each work-item is that.
+func isLarge[T any](r *devices.Range) bool {
+	var z T
+	return r.Global[0] >= largeArray/int(unsafe.Sizeof(z))
+}
+
+// The loops below begin with the whole blocks that the processor has wide
+// registers for (addBlocks and its like). They take eight elements at a time
+// through array pointers: one bounds check for eight, and independent operations
+// that the processor overlaps.
 
 func addGo[T number](r devices.Range, a *devices.Args) {
 	lo, hi := r.Lo[0], r.Hi[0]
 	z := devices.Slice[T](a, 2)[lo:hi]
 	x, y := devices.Slice[T](a, 0)[lo:hi], devices.Slice[T](a, 1)[lo:hi]
+	n := addBlocks(z, x, y, isLarge[T](&r))
+	x, y, z = x[n:], y[n:], z[n:]
 	for len(z) >= 8 && len(x) >= 8 && len(y) >= 8 {
 		p, q, s := (*[8]T)(x), (*[8]T)(y), (*[8]T)(z)
 		s[0], s[1], s[2], s[3] = p[0]+q[0], p[1]+q[1], p[2]+q[2], p[3]+q[3]
@@ -118,6 +133,8 @@ func saxpyGo[T number](r devices.Range, a *devices.Args) {
 	f := devices.Value[T](a, 0)
 	lo, hi := r.Lo[0], r.Hi[0]
 	x, y := devices.Slice[T](a, 1)[lo:hi], devices.Slice[T](a, 2)[lo:hi]
+	n := saxpyBlocks(y, x, f)
+	x, y = x[n:], y[n:]
 	for len(x) >= 8 && len(y) >= 8 {
 		p, q := (*[8]T)(x), (*[8]T)(y)
 		q[0], q[1], q[2], q[3] = T(f*p[0])+q[0], T(f*p[1])+q[1], T(f*p[2])+q[2], T(f*p[3])+q[3]
@@ -133,6 +150,8 @@ func scaleGo[T number](r devices.Range, a *devices.Args) {
 	f := devices.Value[T](a, 0)
 	lo, hi := r.Lo[0], r.Hi[0]
 	x, y := devices.Slice[T](a, 1)[lo:hi], devices.Slice[T](a, 2)[lo:hi]
+	n := scaleBlocks(y, x, f, isLarge[T](&r))
+	x, y = x[n:], y[n:]
 	for len(x) >= 8 && len(y) >= 8 {
 		p, q := (*[8]T)(x), (*[8]T)(y)
 		q[0], q[1], q[2], q[3] = f*p[0], f*p[1], f*p[2], f*p[3]
