@@ -27,6 +27,8 @@ import (
 type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	args           []string // without the program's name
+	journal        *journal // of a child that runs a pipeline; nil otherwise
 
 	// Flags of every command.
 	json    bool
@@ -270,9 +272,12 @@ func (e *workError) Unwrap() error { return e.err }
 func exitCode(ctx context.Context, err error) int {
 	var stop *interruptError
 	var work *workError
+	var child *childExit
 	switch {
 	case err == nil:
 		return exitDone
+	case errors.As(err, &child):
+		return child.code
 	case errors.As(err, &stop), errors.As(context.Cause(ctx), &stop):
 		return stop.code()
 	case errors.As(err, &work):
@@ -285,7 +290,8 @@ func exitCode(ctx context.Context, err error) int {
 // --json a command that wrote no document of its own gets one with the faults.
 func (a *app) finish(ctx context.Context, err error) int {
 	code := exitCode(ctx, err)
-	if err == nil || errors.Is(err, errSilent) {
+	var child *childExit
+	if err == nil || errors.Is(err, errSilent) || errors.As(err, &child) {
 		return code
 	}
 	var stop *interruptError

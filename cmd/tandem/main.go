@@ -36,5 +36,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	defer release()
 	root := a.rootCommand()
 	root.SetArgs(args)
-	return a.finish(ctx, root.ExecuteContext(ctx))
+	a.args = args
+	code := a.finish(ctx, root.ExecuteContext(ctx))
+	a.journal.end()
+	return code
 }

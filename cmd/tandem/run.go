@@ -25,6 +25,8 @@ type runFlags struct {
 	planOnly bool
 	verify   bool
 	limitMem []string
+	isolate  bool
+	journal  string // of a child
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -47,6 +49,9 @@ An output that was there before stays as it was until then.`,
 	fl.StringVar(&f.report, "report", "", "write a page with timeline, device table and task graph to this file")
 	fl.BoolVar(&f.planOnly, "plan-only", false, "show the predicted schedule and run nothing")
 	fl.BoolVar(&f.verify, "verify", false, "run again on one device alone, the cpu if possible, and compare before writing the outputs")
+	fl.BoolVar(&f.isolate, "isolate", false, "run in a child process: a kernel that crashes a vendor's library takes down the child only")
+	fl.StringVar(&f.journal, journalFlag, "", "")
+	_ = fl.MarkHidden(journalFlag) // it is there
 	fl.StringArrayVar(&f.limitMem, "limit-mem", nil, "bound the memory used on a device: opencl:0=64MiB")
 	return c
 }
@@ -122,6 +127,19 @@ func (a *app) run(ctx context.Context, file string, f *runFlags) error {
 	if err = errors.Join(err, checkFolder("--trace", f.trace), checkFolder("--report", f.report)); err != nil {
 		return err
 	}
+	if f.isolate && f.journal == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return &workError{fmt.Errorf("--isolate: where is this program: %w", err)}
+		}
+		return a.isolate(ctx, self)
+	}
+	if f.journal != "" {
+		if a.journal, err = openJournal(f.journal); err != nil {
+			return err
+		}
+		ctx = tie(ctx, a.stdin)
+	}
 	p, err := a.load(file, f.set)
 	if err != nil {
 		return err
@@ -132,6 +150,9 @@ func (a *app) run(ctx context.Context, file string, f *runFlags) error {
 	defer stopBar()
 	mishaps := incidents{app: a}
 	observers := []tandem.Observer{meter.observer(), clock.observer(), mishaps.observer(), bar}
+	if a.journal != nil {
+		observers = append(observers, a.journal.observer())
+	}
 	var recorder *observe.Recorder
 	if f.trace != "" || f.report != "" {
 		recorder = &observe.Recorder{}
