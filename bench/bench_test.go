@@ -1,6 +1,7 @@
 package bench_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"math"
@@ -12,6 +13,7 @@ import (
 	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/devices/all"
 	"github.com/tandemrun/tandem/devices/devicetest"
+	"github.com/tandemrun/tandem/devices/fpga"
 )
 
 // want are the results that each problem gives, with what bounds are exact
@@ -23,6 +25,7 @@ var want = map[string][]string{
 	"cold":     {},                                                     // needs the program
 	"grain":    {"grain.metg50_us", "grain.independent.4us.efficiency", "grain.stencil.64us.efficiency", "grain.fft.replay.metg50_us"},
 	"idle":     {},
+	"fpga":     fpgaFigures(),
 	"launch":   {"launch.chain.cpu.us", "launch.chain.cpu.over_hand", "launch.chains4.cpu.us"},
 	"library":  {"library.vector.add.1000000.us", "library.fractal.mandelbrot.f64.256.cpu.us", "library.image.blur.1024.us"},
 	"overhead": {"overhead.chain.1k.us_per_task", "overhead.rw3.10k.bytes_per_task", "overhead.forkjoin.10k.us_per_task"},
@@ -34,8 +37,17 @@ var want = map[string][]string{
 	"stream":   {"stream.triad.cpu.gbps", "stream.triad.gbps", "stream.triad.cpu.over_plain_go"},
 }
 
+// fpgaFigures are those that the FPGA emulation has where its tools are.
+func fpgaFigures() []string {
+	if !(&fpga.Driver{}).Probe(context.Background()).Available {
+		return nil
+	}
+	return []string{"fpga.bulk.mword_s", "fpga.bulk.over_bare", "fpga.session.over_bare", "fpga.launch16.mword_s", "fpga.words_per_cycle"}
+}
+
 // exact are figures of virtual time or of plans: the same on every machine.
 var exact = map[string][2]float64{
+	"fpga.words_per_cycle":        {0.9, 1},
 	"overlap.makespan_over_bound": {1, 1.05},
 	"overlap.hidden_ratio":        {0.95, 1},
 	"overlap.chain_overhead_sim":  {-0.01, 0.01},

@@ -20,7 +20,7 @@ type hand struct {
 }
 
 // newHand opens the driver's first device for a kernel that takes an array of
-// int32 and perhaps a number.
+// int32 and perhaps numbers.
 func newHand(ctx context.Context, d devices.Driver, k *kernels.Kernel, items int) (h *hand, err error) {
 	h = &hand{}
 	defer func() {
@@ -49,14 +49,15 @@ func newHand(ctx context.Context, d devices.Driver, k *kernels.Kernel, items int
 		return h, err
 	}
 	h.launch.Range = devices.NDRange{Dims: 1, Size: [3]int{items}}
-	h.launch.Args = []devices.Arg{{Buffer: h.buffer}, {}}[:len(k.Params)]
+	h.launch.Args = make([]devices.Arg, len(k.Params))
+	h.launch.Args[0].Buffer = h.buffer
 	return h, nil
 }
 
 // run enqueues n launches, one behind the other, and waits for the last.
 func (h *hand) run(ctx context.Context, n int, rounds int32) error {
-	if len(h.launch.Args) > 1 {
-		h.launch.Args[1].Value = devices.AsBytes([]int32{rounds})
+	for i := range h.launch.Args[1:] {
+		h.launch.Args[1+i].Value = devices.AsBytes([]int32{rounds})
 	}
 	for range n {
 		e, err := h.queue.Launch(&h.launch, nil)

@@ -80,6 +80,7 @@ func Problems() []Problem {
 		{"gemm", "tiled matrix product with OpenBLAS for the tiles", Gemm},
 		{"grain", "how short tasks may be", Grain},
 		{"idle", "what an open session takes while nothing is asked of it", Idle},
+		{"fpga", "words through an emulated FPGA kernel against the same one clocked by a C++ program", FPGA},
 		{"launch", "what a launch costs through tandem and by hand", LaunchCost},
 		{"library", "the built-in kernels on each device and on all together", Library},
 		{"overhead", "what an empty task costs, by shape of the graph", Overhead},
