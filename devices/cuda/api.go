@@ -19,6 +19,7 @@ type api struct {
 	deviceCanAccessPeer                                        uintptr
 	primaryRetain, primaryRelease, primaryReset, primaryFlags  uintptr
 	ctxPush, ctxPop, ctxSynchronize, ctxEnablePeerAccess       uintptr
+	ctxGetDevice                                               uintptr
 	memGetInfo, memAlloc, memFree                              uintptr
 	memHostAlloc, memFreeHost                                  uintptr
 	memHostRegister, memHostUnregister, memHostDevicePointer   uintptr
@@ -64,6 +65,7 @@ func bind(lib *dl.Library) (*api, error) {
 		{&a.ctxPush, false, []string{"cuCtxPushCurrent_v2"}},
 		{&a.ctxPop, false, []string{"cuCtxPopCurrent_v2"}},
 		{&a.ctxSynchronize, false, []string{"cuCtxSynchronize"}},
+		{&a.ctxGetDevice, false, []string{"cuCtxGetDevice"}},
 		{&a.ctxEnablePeerAccess, false, []string{"cuCtxEnablePeerAccess"}},
 		{&a.memGetInfo, false, []string{"cuMemGetInfo_v2"}},
 		{&a.memAlloc, false, []string{"cuMemAlloc_v2"}},

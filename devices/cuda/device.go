@@ -33,6 +33,7 @@ type device struct {
 	relay  *relay
 	handle int32   // CUdevice
 	ctx    uintptr // CUcontext
+	lent   bool    // ctx is somebody else's
 	info   devices.Info
 	traits traits
 
@@ -69,9 +70,14 @@ type auxiliary struct {
 // lostError says what took the context down.
 type lostError struct{ err error }
 
-func openDevice(lib *library, l listed) (*device, error) {
+func openDevice(lib *library, l listed, context uintptr) (*device, error) {
 	d := &device{api: lib.api, relay: lib.relay, handle: l.handle, info: l.info, traits: l.traits}
-	if err := d.retain(); err != nil {
+	if context != 0 {
+		d.ctx, d.lent = context, true
+		if code := d.soundness(); code != success {
+			return nil, fmt.Errorf("%s: the context %#x: %w", d.info.ID, context, failed(code, "cuCtxSynchronize"))
+		}
+	} else if err := d.retain(); err != nil {
 		return nil, err
 	}
 	var err error
@@ -136,6 +142,9 @@ func (d *device) soundness() int32 {
 }
 
 func (d *device) release() {
+	if d.lent {
+		return
+	}
 	d.api.call(d.api.primaryRelease, uintptr(d.handle))
 	d.ctx = 0
 }

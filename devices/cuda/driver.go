@@ -51,6 +51,12 @@ type Driver struct {
 	// persistence mode is off takes its time to wake up.
 	ProbeTimeout time.Duration
 
+	// Context, where set, is a CUcontext that the caller made and keeps until
+	// every device of the driver is closed. The driver then shows the GPU that
+	// it is of and no other, as its device 0, and works in that context in
+	// place of the GPU's primary one. Library has to be the one that made it.
+	Context uintptr
+
 	mu     sync.Mutex
 	loaded *library // nil before the first load that succeeded
 }
@@ -69,7 +75,7 @@ func (d *Driver) Probe(ctx context.Context) devices.Backend {
 		return b
 	}
 	b.Library = lib.api.lib.Path()
-	found, err := lib.list()
+	found, err := lib.list(d.Context)
 	b.Version, b.Warnings = found.version, found.warnings
 	if err != nil {
 		b.Reason, b.Hint = err, d.hint(err)
@@ -90,7 +96,7 @@ func (d *Driver) Open(ctx context.Context, ordinal int) (devices.Device, error) 
 	if err != nil {
 		return nil, err
 	}
-	found, err := lib.list()
+	found, err := lib.list(d.Context)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +107,7 @@ func (d *Driver) Open(ctx context.Context, ordinal int) (devices.Device, error) 
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	return openDevice(lib, found.devices[ordinal])
+	return openDevice(lib, found.devices[ordinal], d.Context)
 }
 
 func (d *Driver) timeout() time.Duration {

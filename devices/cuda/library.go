@@ -126,7 +126,7 @@ func RunProbeChild() (handled bool) {
 		if err != nil {
 			return childReport{Error: err.Error()}
 		}
-		found, err := (&library{api: a}).list()
+		found, err := (&library{api: a}).list(0)
 		if err != nil {
 			return childReport{Error: err.Error()}
 		}
@@ -190,8 +190,9 @@ func (d *Driver) folder(name string) string {
 	return filepath.Join(root, name)
 }
 
-// list starts the library, if need be, and describes its devices.
-func (l *library) list() (*listing, error) {
+// list starts the library, if need be, and describes its devices, or the one
+// device of a context that is given.
+func (l *library) list(context uintptr) (*listing, error) {
 	a, found := l.api, &listing{}
 	if code := a.call(a.init, 0); code != success {
 		return found, absent(code, "cuInit(0)")
@@ -204,6 +205,13 @@ func (l *library) list() (*listing, error) {
 	if code := a.call(a.deviceGetCount, uintptr(unsafe.Pointer(n))); code != success {
 		return found, absent(code, "cuDeviceGetCount")
 	}
+	only := int32(-1)
+	if context != 0 {
+		var err error
+		if only, err = a.deviceOf(context); err != nil {
+			return found, err
+		}
+	}
 	compilers := l.findCompilers(int(*version))
 	found.warnings = append(found.warnings, compilers.warnings...)
 	module := moduleVersion("/proc")
@@ -211,6 +219,9 @@ func (l *library) list() (*listing, error) {
 		handle := new(int32)
 		if code := a.call(a.deviceGet, uintptr(unsafe.Pointer(handle)), uintptr(i)); code != success {
 			found.warnings = append(found.warnings, fmt.Sprintf("GPU %d cannot be asked (%s) and is left out", i, symbol(code)))
+			continue
+		}
+		if only >= 0 && *handle != only {
 			continue
 		}
 		dev := a.describe(*handle)
