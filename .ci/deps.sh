@@ -88,6 +88,12 @@ fill() { # folder, wheel...
 }
 
 has_sycl() { [ -n "$(compgen -G "$1/lib/libsycl.so.*")" ] && [ -e "$1/include/sycl/sycl.hpp" ]; }
+# CUDA's headers, for what includes cuda.h: the nested module
+# devices/cuda/gorgonia, which does not compile with those of CUDA 13. 3 MB.
+header_wheels=(nvidia-cuda-runtime-cu12==12.9.79)
+header_root=$cache/cuda-headers-$(key_of "${header_wheels[@]}")
+cuda_include() { compgen -G "$1/lib/python3*/*-packages/nvidia/cuda_runtime/include"; }
+has_headers() { [ -e "$(cuda_include "$1")/cuda.h" ]; }
 nvrtc_libraries() { compgen -G "$1/lib/python3*/*-packages/nvidia/*/lib/libnvrtc.so.*"; }
 has_nvrtc() { [ "$(nvrtc_libraries "$1" | wc -l)" -eq ${#nvrtc_wheels[@]} ]; }
 
@@ -121,9 +127,11 @@ bring() { # name, what, folder, check, wheel...
 
 bring sycl "SYCL runtime" "$root" has_sycl "${wheels[@]}" # 1.5 GB
 bring nvrtc "NVRTC" "$nvrtc_root" has_nvrtc "${nvrtc_wheels[@]}"
+bring cuda-headers "CUDA headers" "$header_root" has_headers "${header_wheels[@]}"
 
 {
 	[ ! -e "$root/complete" ] || printf 'export TANDEM_SYCL_ROOT=%q\n' "$root"
 	[ ! -e "$nvrtc_root/complete" ] || printf 'export TANDEM_NVRTC_LIBRARY=%q\n' "$(nvrtc_libraries "$nvrtc_root" | paste -sd:)"
+	[ ! -e "$header_root/complete" ] || printf 'export TANDEM_CUDA_INCLUDE=%q\n' "$(cuda_include "$header_root")"
 } >"$env.$$"
 mv "$env.$$" "$env"

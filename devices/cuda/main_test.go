@@ -39,22 +39,16 @@ const realVariable = "TANDEM_CUDA_TEST_GPU"
 // need is a driver for the double, or for the machine's GPUs.
 func need(t testing.TB) *Driver {
 	t.Helper()
-	d := &Driver{CacheDir: cacheDir}
+	d, name := &Driver{CacheDir: cacheDir}, backend
 	if os.Getenv(realVariable) == "" {
-		d.Library = cudatest.Build(t)
+		d.Library, name = cudatest.Build(t), cudatest.Require
 	}
-	devicetest.Require(t, backend, d.Probe(t.Context()).Reason)
+	devicetest.Require(t, name, d.Probe(t.Context()).Reason)
 	return d
 }
 
 // needCompiler is need where NVRTC is there too.
 func needCompiler(t testing.TB) *Driver {
 	t.Helper()
-	d := need(t)
-	lib, err := d.library(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	devicetest.Require(t, "nvrtc", lib.findCompilers(13000).err)
-	return d
+	return withCompiler(t, need(t))
 }

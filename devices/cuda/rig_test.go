@@ -68,7 +68,7 @@ func separate(t testing.TB, settings string) *Driver {
 	}
 	t.Setenv(cudatest.Settings, settings)
 	d := &Driver{Library: path, CacheDir: cacheDir}
-	devicetest.Require(t, backend, d.Probe(t.Context()).Reason)
+	devicetest.Require(t, cudatest.Require, d.Probe(t.Context()).Reason)
 	return d
 }
 
