@@ -7,7 +7,7 @@ TESTS ?= ./...
 PACKAGES ?= ./devices/... ./transfer/... ./runtime/... ./cmd/...
 COUNT := $(GO) run ./internal/testcount
 
-.PHONY: help test race check fuzz-short fuzz-nightly bench golden install cuda-double deps deps-env bench-quick peers gobench
+.PHONY: help test race check fuzz-short fuzz-nightly bench golden install cuda-double nvml gorgonia deps deps-env bench-quick peers gobench
 
 help:
 	@echo "make test        install what the tests need, run them all, fuzz for a while"
@@ -19,6 +19,8 @@ help:
 	@echo "make bench-quick the same with small problems, to standard output (BENCH=... names problems)"
 	@echo "make gobench     every benchmark of a Go package"
 	@echo "make peers       install what make bench compares with"
+	@echo "make nvml        the tests of what the build tag nvml adds"
+	@echo "make gorgonia    the tests of the nested module devices/cuda/gorgonia"
 	@echo "make cuda-double build the CUDA test double, print the path of its library"
 	@echo "make golden      write the golden files anew"
 
@@ -34,7 +36,17 @@ deps-env:
 
 test: deps
 	@set -o pipefail; . $$(.ci/deps.sh env); $(GO) test -json -timeout 25m $(TESTS) | $(COUNT)
+	@if [ "$(TESTS)" = ./... ]; then $(MAKE) --no-print-directory nvml gorgonia; fi
 	@.ci/fuzz 5s $(TESTS)
+
+# What the build tag nvml adds, against mock servers of go-nvml. Its header marks
+# functions as deprecated that it binds itself.
+nvml:
+	@set -o pipefail; CGO_ENABLED=1 CGO_CFLAGS="-O1 -Wno-deprecated-declarations" $(GO) test -json -tags nvml -timeout 10m ./devices/cuda/health | $(COUNT)
+
+# The nested module, linked with the CUDA test double.
+gorgonia:
+	@. $$(.ci/deps.sh env); .ci/gorgonia
 
 race:
 	@set -o pipefail; . $$(.ci/deps.sh env); $(GO) test -json -race -short -timeout 25m $(PACKAGES) | $(COUNT)
