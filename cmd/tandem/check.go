@@ -16,18 +16,23 @@ import (
 )
 
 func (a *app) checkCommand() *cobra.Command {
-	var set []string
+	var set, cuda []string
 	c := &cobra.Command{
 		Use:   "check FILE | FOLDER",
 		Short: "Check a pipeline without running it",
 		Long: `check reads a pipeline, checks its keys, types, names, signatures, access modes,
 bounds, order and files, and compiles every kernel for every selected device. It
-works without devices too. All faults are reported; exit code 2 if there are any.`,
-		Example: "  tandem check examples/edges\n  tandem check job.yaml --devices opencl --json",
+works without devices too. All faults are reported; exit code 2 if there are any.
+
+With --cuda every kernel in OpenCL C or CUDA C is also compiled by NVRTC for GPUs of
+a compute capability, for which no GPU is needed. Kernels in CUDA C are compiled
+for 7.5 where no selected device takes them and there is an NVRTC.`,
+		Example: "  tandem check examples/edges\n  tandem check job.yaml --devices opencl --json\n  tandem check job.yaml --cuda 8.0,9.0",
 		Args:    files(1, 1, "one pipeline file or its folder"),
-		RunE:    func(c *cobra.Command, args []string) error { return a.check(c.Context(), args[0], set) },
+		RunE:    func(c *cobra.Command, args []string) error { return a.check(c.Context(), args[0], set, cuda) },
 	}
 	c.Flags().StringArrayVar(&set, "set", nil, "set a variable of the pipeline: NAME=VALUE")
+	c.Flags().StringSliceVar(&cuda, "cuda", nil, "compile for NVIDIA GPUs of these compute capabilities, as in 8.0,9.0")
 	return c
 }
 
@@ -73,11 +78,15 @@ type checkBuildJSON struct {
 	Log     string `json:"log,omitempty"` // the compiler's warnings
 }
 
-func (a *app) check(ctx context.Context, file string, set []string) error {
+func (a *app) check(ctx context.Context, file string, set, cuda []string) error {
 	doc := checkJSON{File: file, Steps: []checkStepJSON{}, Kernels: []checkKernelJSON{}, Devices: []checkDeviceJSON{}, Faults: []fault{}, Warnings: []string{}}
 	p, err := pipeline.Load(file, pipeline.Options{Set: set})
+	archs, usage := capabilities(cuda)
+	if usage != nil {
+		return usage
+	}
 	if err == nil {
-		err = a.checkDevices(ctx, p, &doc)
+		err = errors.Join(a.checkDevices(ctx, p, &doc), a.checkCUDA(p.Kernels(), archs, &doc))
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		return cause

@@ -19,6 +19,7 @@ import (
 	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/kernels"
 	"github.com/tandemrun/tandem/kernels/clc"
+	"github.com/tandemrun/tandem/kernels/cudasrc"
 	"github.com/tandemrun/tandem/kernels/library"
 	tandem "github.com/tandemrun/tandem/runtime"
 	"github.com/tandemrun/tandem/runtime/arrayfile"
@@ -118,7 +119,7 @@ func findKernel(args []string, f *sourceFlags) (*kernels.Kernel, error) {
 	if len(args) > 1 {
 		entry = args[1]
 	}
-	isFile := strings.HasSuffix(name, ".cl") || strings.ContainsAny(name, `/\`)
+	isFile := strings.HasSuffix(name, ".cl") || isCUDA(name) || strings.ContainsAny(name, `/\`)
 	if !isFile {
 		k, err := library.Lookup(name)
 		if err == nil {
@@ -128,14 +129,16 @@ func findKernel(args []string, f *sourceFlags) (*kernels.Kernel, error) {
 			return k, nil
 		}
 		if _, statErr := os.Stat(name); statErr != nil {
-			return nil, fmt.Errorf("%s; a source file ends in .cl", plain(err))
+			return nil, fmt.Errorf("%s; a source file ends in .cl or .cu", plain(err))
 		}
 	}
 	if _, err := os.Stat(name); err != nil {
 		return nil, fmt.Errorf("%s: no such kernel file", name)
 	}
-	k, err := clc.Load(name, entry, f.clc())
-	return k, err
+	if isCUDA(name) {
+		return cudasrc.Load(name, entry, f.clc())
+	}
+	return clc.Load(name, entry, f.clc())
 }
 
 func (a *app) exec(ctx context.Context, args []string, f *execFlags) error {

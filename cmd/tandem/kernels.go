@@ -14,6 +14,7 @@ import (
 	"github.com/tandemrun/tandem/devices/fpga"
 	"github.com/tandemrun/tandem/kernels"
 	"github.com/tandemrun/tandem/kernels/clc"
+	"github.com/tandemrun/tandem/kernels/cudasrc"
 	"github.com/tandemrun/tandem/kernels/library"
 	"github.com/tandemrun/tandem/kernels/rtl"
 )
@@ -114,6 +115,9 @@ func (a *app) kernels(ctx context.Context, args []string, f *sourceFlags, onFPGA
 	case len(args) == 1 && strings.HasSuffix(args[0], ".cl"):
 		doc.File = args[0]
 		list, err = clc.Entries(args[0], f.clc())
+	case len(args) == 1 && isCUDA(args[0]):
+		doc.File = args[0]
+		list, err = cudasrc.Entries(args[0], f.clc())
 	case len(args) == 1 && isVerilog(args[0]):
 		doc.File = args[0]
 		var o rtl.Options

@@ -153,6 +153,46 @@ func MarkUp(name string, text []byte, o Options, extra []Define) (*Markup, error
 	return m.markup(), nil
 }
 
+// A Foreign source is one in another language with C's preprocessor, read as
+// far as that goes.
+type Foreign struct {
+	Text    string  // self-contained: includes are in place, macros of the options stand before it
+	Tokens  []Token // behind the preprocessor
+	Options []string
+}
+
+// Preprocess reads a source in another language than OpenCL C. predefined are
+// the macros that its compiler sets. An include in angle brackets that is in
+// none of the folders is left to the compiler.
+func Preprocess(name string, text []byte, o Options, predefined []Define) (*Foreign, error) {
+	set, err := o.settings()
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxFileBytes {
+		return nil, &Error{kernels.Pos{File: name}, fmt.Sprintf("the source has %d bytes, more than the %d that a source may have", len(text), maxFileBytes)}
+	}
+	main, err := newFile(name, text)
+	if err != nil {
+		return nil, err
+	}
+	set.foreign = true
+	set.macros = predefined
+	prep, fault := preprocess(name, main, set)
+	if fault != nil {
+		return nil, fault
+	}
+	return &Foreign{Text: prep.text.String(), Tokens: tokens(prep.out), Options: set.options}, nil
+}
+
+func tokens(list []token) []Token {
+	out := make([]Token, len(list))
+	for i, t := range list {
+		out[i] = Token{Text: t.text, Ident: t.kind == tokIdent, Quoted: t.kind == tokString || t.kind == tokChar, Number: t.kind == tokNumber, Space: t.space || t.bol, Pos: t.pos}
+	}
+	return out
+}
+
 // open preprocesses and parses a source.
 func open(name string, text []byte, o Options) (*unit, error) {
 	set, err := o.settings()
@@ -183,10 +223,7 @@ type marker struct {
 
 func (m *marker) markup() *Markup {
 	u := m.u
-	m.out.Tokens = make([]Token, len(u.toks))
-	for i, t := range u.toks {
-		m.out.Tokens[i] = Token{Text: t.text, Ident: t.kind == tokIdent, Quoted: t.kind == tokString || t.kind == tokChar, Number: t.kind == tokNumber, Space: t.space || t.bol, Pos: t.pos}
-	}
+	m.out.Tokens = tokens(u.toks)
 	m.out.Faults, m.out.Options = u.faults.err(), u.set.options
 	for i, d := range u.all {
 		m.unitOf[d] = i

@@ -36,6 +36,10 @@ type settings struct {
 	version  int      // __OPENCL_C_VERSION__
 	single   bool     // -cl-single-precision-constant
 	fast     bool     // -cl-fast-relaxed-math
+	// foreign: another language than OpenCL C, which has no macros of its own
+	// here, and whose compiler has headers of its own.
+	foreign bool
+	macros  []Define // that the other language's compiler sets
 }
 
 func (o Options) settings() (*settings, error) {

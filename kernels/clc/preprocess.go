@@ -68,7 +68,13 @@ type group struct {
 func preprocess(name string, main *file, set *settings) (p *prep, err *Error) {
 	p = &prep{name: name, set: set, files: map[string]*file{main.path: main}, macros: map[string]*macro{}, own: map[string]bool{}}
 	defer catch(func(e *Error) { err = e })
-	p.predefine()
+	if set.foreign {
+		for _, d := range set.macros {
+			p.builtin(d.Name, d.Value)
+		}
+	} else {
+		p.predefine()
+	}
 	if set.prologue != "" {
 		args, _ := newFile("<options>", []byte(set.prologue))
 		p.read(&reader{file: args, name: args.path}, false)
@@ -316,13 +322,17 @@ func (p *prep) noteDirective(name string, args []token) {
 	}
 }
 
+// builtin sets a macro that a compiler sets.
+func (p *prep) builtin(name, value string) {
+	if f, err := newFile("<built-in>", []byte(value)); err == nil {
+		p.macros[name] = &macro{name: name, body: f.toks, builtin: true}
+	}
+}
+
 // predefine sets what an OpenCL C compiler of a device with double precision
 // and without half arithmetic sets.
 func (p *prep) predefine() {
-	set := func(name, value string) {
-		f, _ := newFile("<built-in>", []byte(value))
-		p.macros[name] = &macro{name: name, body: f.toks, builtin: true}
-	}
+	set := p.builtin
 	for _, v := range []int{100, 110, 120, 200, 300} {
 		if v <= max(p.set.version, 120) {
 			set(fmt.Sprintf("CL_VERSION_%d_%d", v/100, v%100/10), strconv.Itoa(v))

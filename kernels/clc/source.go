@@ -126,6 +126,8 @@ func (p *prep) include(r *reader, d []token, skipped bool) {
 		panic(bail{fault})
 	case err != nil:
 		bailf(r.at(d[0]), "cannot include %q: %v", name, err)
+	case f == nil && angled && p.set.foreign: // the compiler has it
+		return
 	case f == nil && angled:
 		bailf(r.at(d[0]), "cannot include <%s>: OpenCL C has no system headers, and it is not in the include folders (%s)", name, folders(dirs))
 	case f == nil:

@@ -11,6 +11,7 @@ import (
 	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/kernels"
 	"github.com/tandemrun/tandem/kernels/clc"
+	"github.com/tandemrun/tandem/kernels/cudasrc"
 	"github.com/tandemrun/tandem/kernels/library"
 	"github.com/tandemrun/tandem/kernels/syclsrc"
 )
@@ -90,7 +91,7 @@ func (r *reader) language(lang, file *node, name, path string) (devices.Language
 		}
 		l, at, where = devices.Language(s), lang, path+".lang"
 		if !slices.Contains(known, l) {
-			r.add(at, where, "there is no language %q", clip(s)).Hint = near(s, []string{string(devices.LangOpenCL), string(devices.LangRTL), string(devices.LangSYCL)})
+			r.add(at, where, "there is no language %q", clip(s)).Hint = near(s, []string{string(devices.LangOpenCL), string(devices.LangCUDA), string(devices.LangRTL), string(devices.LangSYCL)})
 			return "", false
 		}
 	}
@@ -98,10 +99,10 @@ func (r *reader) language(lang, file *node, name, path string) (devices.Language
 	case name == "":
 		return "", false
 	case l == "":
-		r.add(at, where, "the extension of %s does not say its language", clip(name)).Hint = "add lang: opencl, sycl or verilog"
+		r.add(at, where, "the extension of %s does not say its language", clip(name)).Hint = "add lang: opencl, cuda, sycl or verilog"
 		return "", false
-	case l != devices.LangOpenCL && l != devices.LangRTL && l != devices.LangSYCL:
-		r.add(at, where, "sources in %s are not supported by this build yet", l).Hint = "kernel files are OpenCL C (.cl), SYCL C++ (.cpp) or Verilog (.v, .sv)"
+	case l != devices.LangOpenCL && l != devices.LangCUDA && l != devices.LangRTL && l != devices.LangSYCL:
+		r.add(at, where, "sources in %s are not supported by this build yet", l).Hint = "kernel files are OpenCL C (.cl), CUDA C (.cu), SYCL C++ (.cpp) or Verilog (.v, .sv)"
 		return "", false
 	}
 	return l, true
@@ -154,6 +155,8 @@ func (r *reader) readSource(path string, lang devices.Language, o clc.Options) *
 		switch lang {
 		case devices.LangRTL:
 			src.good, src.err = readRTL(path, o)
+		case devices.LangCUDA:
+			src.good, src.err = cudasrc.Entries(path, o)
 		case devices.LangSYCL:
 			src.good, src.err = syclsrc.Entries(path, o)
 		default:
@@ -171,8 +174,11 @@ func (r *reader) sourceFault(src *source, f map[string]*node, name, entry, path 
 		at, where = f["file"], path+".file"
 	}
 	load := clc.Load
-	if src.lang == devices.LangSYCL {
+	switch src.lang {
+	case devices.LangSYCL:
 		load = syclsrc.Load
+	case devices.LangCUDA:
+		load = cudasrc.Load
 	}
 	_, err := load(src.path, entry, src.opts)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -81,9 +81,9 @@ func TestFaults(t *testing.T) {
 		"kernel file":        {"steps: [{kernel: {file: kk.cl}}]\n", "p.yaml:1:25: steps[0].kernel.file: there is no file kk.cl; did you mean \"k.cl\"?"},
 		"kernel entry":       {"steps: [{kernel: {file: k.cl, entry: scael}}]\n", "p.yaml:1:38: steps[0].kernel.entry: k.cl: the source holds no kernel \"scael\"; it has scale, other; did you mean \"scale\"?"},
 		"kernel no entry":    {"steps: [{kernel: {file: k.cl}}]\n", "p.yaml:1:25: steps[0].kernel.file: k.cl: the source holds several kernels, name one of them: scale, other"},
-		"kernel cuda":        {"steps: [{kernel: {file: k.cu, entry: f}}]\n", "p.yaml:1:25: steps[0].kernel.file: sources in cuda are not supported by this build yet; kernel files are OpenCL C (.cl), SYCL C++ (.cpp) or Verilog (.v, .sv)"},
+		"kernel ptx":         {"steps: [{kernel: {file: k.ptx, entry: f}}]\n", "p.yaml:1:25: steps[0].kernel.file: sources in ptx are not supported by this build yet; kernel files are OpenCL C (.cl), CUDA C (.cu), SYCL C++ (.cpp) or Verilog (.v, .sv)"},
 		"kernel lang":        {"steps: [{kernel: {file: k.cl, entry: f, lang: opncl}}]\n", "p.yaml:1:47: steps[0].kernel.lang: there is no language \"opncl\"; did you mean \"opencl\"?"},
-		"kernel extension":   {"steps: [{kernel: {file: k.txt, entry: f}}]\n", "p.yaml:1:25: steps[0].kernel.file: the extension of k.txt does not say its language; add lang: opencl, sycl or verilog"},
+		"kernel extension":   {"steps: [{kernel: {file: k.txt, entry: f}}]\n", "p.yaml:1:25: steps[0].kernel.file: the extension of k.txt does not say its language; add lang: opencl, cuda, sycl or verilog"},
 		"kernel option":      {"steps: [{kernel: {file: k.cl, options: -O}}]\n", "p.yaml:1:40: steps[0].kernel.options: want a list, got text \"-O\"; write [-O]"},
 		"kernel include":     {"steps: [{kernel: {file: k.cl, entry: scale, include: [inc]}}]\n", "p.yaml:1:55: steps[0].kernel.include: there is no folder inc"},
 		"kernel source":      {"steps: [{kernel: {file: bad.cl, entry: f}}]\n", "bad.cl:1:43: kernel f: parameter \"n\" is of type size_t, whose size is not the same on every device; OpenCL C forbids it in a kernel's parameters; steps[0].kernel.entry of p.yaml line 1 uses it"},
@@ -138,6 +138,41 @@ func TestFaults(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})
+	}
+}
+
+// TestCUDA: kernels in CUDA C are read from their source; overloads are refused
+// with the list.
+func TestCUDA(t *testing.T) {
+	dir := t.TempDir()
+	const text = `namespace mine { __global__ void scale(const float *x, float *y, float f, int n) {} }
+__global__ void twice(float *x) {}
+__global__ void twice(double *x) {}
+`
+	if err := os.WriteFile(filepath.Join(dir, "k.cu"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	step := func(kernel string) string {
+		return twoBuffers + "steps:\n  - {id: s, kernel: {file: k.cu, entry: \"" + kernel + "\"}, global: [8], args: [x, y, 2.5, 8]}\n"
+	}
+	path := filepath.Join(dir, "p.yaml")
+	if err := os.WriteFile(path, []byte(step("mine::scale")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, err := Load(path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := p.Kernels()[0]
+	if got, want := k.Signature(), "mine::scale(x r float[], y rw float[], f float, n int)"; got != want {
+		t.Errorf("signature %s, want %s", got, want)
+	}
+	if v := k.Variant(devices.LangCUDA); v == nil || v.Entry != "mine::scale" {
+		t.Errorf("variants %+v", k.Variants)
+	}
+	got := strings.Join(faultsOf(t, dir, step("twice"), Options{}), "\n")
+	if !strings.Contains(got, "k.cu:3:31: kernel twice is overloaded, and its name does not say which one is meant: twice(x rw float[]) (line 2), twice(x rw double[]) (line 3)") {
+		t.Errorf("overloads: %s", got)
 	}
 }
 

@@ -79,7 +79,7 @@ func alternative(t reflect.Type) *jsonschema.Schema {
 		}
 		return &jsonschema.Schema{Enum: names}
 	case reflect.TypeFor[languageName]():
-		return &jsonschema.Schema{Enum: []any{string(devices.LangOpenCL), string(devices.LangSYCL), string(devices.LangRTL)}}
+		return &jsonschema.Schema{Enum: []any{string(devices.LangOpenCL), string(devices.LangCUDA), string(devices.LangSYCL), string(devices.LangRTL)}}
 	}
 	return nil
 }
