@@ -431,7 +431,8 @@ static void read_statement(parser *x) {
                 read_targets(x, name, n);
                 return;
             }
-            label *l = &x->labels[label_for(x, name, n)];
+            int at = label_for(x, name, n); // may move the list
+            label *l = &x->labels[at];
             if (l->defined && l->scope == x->scope)
                 fail(x, "label %.*s is there twice", n, name);
             if (l->defined) { // one of an inner or outer scope: another label
