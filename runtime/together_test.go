@@ -57,6 +57,7 @@ func fpgaSession(t *testing.T, c tandem.Config) *tandem.Session {
 	if v == nil {
 		devicetest.Require(t, "fpga-emu", errors.New("Intel's FPGA emulation is not installed"))
 	}
+	t.Setenv("CL_CONFIG_CPU_TBB_NUM_WORKERS", "1") // meant for OpenCL on the host's cores
 	c.Drivers, c.Devices = []devices.Driver{cpu.Driver{}, &fpga.Driver{Devices: 1, Vendors: []*opencl.Driver{v}}}, "cpu,fpga"
 	s, err := tandem.Open(t.Context(), c)
 	if err != nil {
@@ -105,7 +106,7 @@ func TestTogetherStages(t *testing.T) {
 		began[e.Run] = append(began[e.Run], e)
 	}}})
 	k := stages(t)
-	const n, rounds = 300, 4
+	const n, rounds = 1000, 4
 	type part struct {
 		run *tandem.Run
 		y   [rounds]*tandem.Slice[int32]

@@ -125,6 +125,9 @@ func (d *Driver) openOrdinal(ctx context.Context, ordinal int, sel selection) (d
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
+	if d.Vendor {
+		defer manyWorkers()()
+	}
 	return openDevice(lib.api, found.devices[ordinal-sel.first], d.builds())
 }
 

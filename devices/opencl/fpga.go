@@ -13,9 +13,43 @@ const fpgaBackend = "fpga"
 
 // concurrentKernels is how many kernels of one program an FPGA is taken to run
 // at the same time, each on a queue of its own. On a board every kernel of an
-// image is a circuit of its own and always there; Intel's emulation has 32
-// threads, of which a kernel with a single work-item takes one.
+// image is a circuit of its own and always there; in Intel's emulation a kernel
+// with a single work-item takes a thread.
 const concurrentKernels = 16
+
+// intelWorkers is the environment variable for the threads of Intel's OpenCL
+// implementations on the host's cores. They read it when they make their first
+// context.
+const intelWorkers = "CL_CONFIG_CPU_TBB_NUM_WORKERS"
+
+// emulationThreads is how many the emulation gets, whatever the variable says
+// for others: a kernel that waits for a channel keeps its thread, so with as
+// many as there are cores kernels that run together wait for each other for
+// ever.
+const emulationThreads = 2 * concurrentKernels
+
+// manyWorkers asks for that many threads, and returns what takes it back.
+func manyWorkers() (restore func()) {
+	return setEnvironment([]string{fmt.Sprintf("%s=%d", intelWorkers, emulationThreads)})
+}
+
+// vendorLibrary loads a library that is no loader. d.mu is held.
+func (d *Driver) vendorLibrary(ctx context.Context) (*library, error) {
+	defer manyWorkers()()
+	if _, err := d.askInChild(ctx); err != nil {
+		return nil, err
+	}
+	a, err := load(d.libraryNames())
+	if err != nil {
+		return nil, err
+	}
+	platforms, _ := a.platforms()
+	for _, p := range platforms {
+		a.deviceIDs(p)
+	}
+	d.loaded = &library{api: a}
+	return d.loaded, nil
+}
 
 // FPGAs is the driver of those devices of d that are FPGAs: boards and
 // emulations of them that their vendor's OpenCL reaches. They belong to the

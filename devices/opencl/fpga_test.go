@@ -170,7 +170,9 @@ func TestFPGABinary(t *testing.T) {
 
 func openFPGA(t *testing.T) *device {
 	t.Helper()
-	dev, err := needEmulation(t).FPGAs(0).Open(t.Context(), 0)
+	d := needEmulation(t)
+	t.Setenv(intelWorkers, "1") // meant for the implementation for CPUs
+	dev, err := d.FPGAs(0).Open(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

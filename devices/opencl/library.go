@@ -84,6 +84,9 @@ func (d *Driver) library(ctx context.Context) (*library, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
+	if d.Vendor {
+		return d.vendorLibrary(ctx)
+	}
 	warnings := d.prepareEnvironment()
 	verdict, err := d.askInChild(ctx)
 	if err != nil {
@@ -166,7 +169,7 @@ func load(names []string) (*api, error) {
 // can write to, without which it shows a platform and no device.
 func (d *Driver) prepareEnvironment() (warnings []string) {
 	const cache = "POCL_CACHE_DIR"
-	for _, threads := range [...]string{"POCL_MAX_PTHREAD_COUNT", "CL_CONFIG_CPU_TBB_NUM_WORKERS"} {
+	for _, threads := range [...]string{"POCL_MAX_PTHREAD_COUNT", intelWorkers} {
 		if _, set := os.LookupEnv(threads); !set && d.MaxHostThreads > 0 {
 			_ = os.Setenv(threads, strconv.Itoa(d.MaxHostThreads))
 		}

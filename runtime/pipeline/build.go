@@ -64,6 +64,7 @@ func (p *Pipeline) Build(ctx context.Context, s *tandem.Session) (*Built, error)
 			first[i].After(last[a])
 		}
 	}
+	b.together(first)
 	for i, def := range p.buffers {
 		if def.out != "" { // the file needs it on the host
 			b.Graph.Return(b.buffers[i])

@@ -25,15 +25,16 @@ type bufferFormat struct {
 }
 
 type stepFormat struct {
-	ID     string         `json:"id,omitempty" jsonschema_description:"Name of the step, unique in the file."`
-	Kernel kernelRef      `json:"kernel" jsonschema_description:"A built-in kernel by name, or a kernel of a source file."`
-	Global *sizes         `json:"global,omitempty" jsonschema_description:"Work-items in each of one to three dimensions, the first varying fastest; a single number is one dimension. Built-in kernels know it from the shapes."`
-	Local  *sizes         `json:"local,omitempty" jsonschema_description:"Work-group size in each dimension; need not divide the global size."`
-	Args   *arguments     `json:"args,omitempty" jsonschema_description:"Arguments: a list by position, or a mapping by parameter name."`
-	Split  *splitRule     `json:"split,omitempty" jsonschema_description:"auto, none, or the shares of the devices in probe order."`
-	After  []string       `json:"after,omitempty" jsonschema_description:"Steps to wait for, by id, beyond what the data say. In a loop: of the same iteration."`
-	Device *deviceChoice  `json:"device,omitempty" jsonschema_description:"A device selector (kind=gpu, opencl:0), or a position in the run's device list, from 0."`
-	Repeat *integerOrText `json:"repeat,omitempty" jsonschema_description:"How many times the step runs, one after the other."`
+	ID       string         `json:"id,omitempty" jsonschema_description:"Name of the step, unique in the file."`
+	Kernel   kernelRef      `json:"kernel" jsonschema_description:"A built-in kernel by name, or a kernel of a source file."`
+	Global   *sizes         `json:"global,omitempty" jsonschema_description:"Work-items in each of one to three dimensions, the first varying fastest; a single number is one dimension. Built-in kernels know it from the shapes."`
+	Local    *sizes         `json:"local,omitempty" jsonschema_description:"Work-group size in each dimension; need not divide the global size."`
+	Args     *arguments     `json:"args,omitempty" jsonschema_description:"Arguments: a list by position, or a mapping by parameter name."`
+	Split    *splitRule     `json:"split,omitempty" jsonschema_description:"auto, none, or the shares of the devices in probe order."`
+	After    []string       `json:"after,omitempty" jsonschema_description:"Steps to wait for, by id, beyond what the data say. In a loop: of the same iteration."`
+	Together []string       `json:"together,omitempty" jsonschema_description:"Steps that run at the same time as this one on one device, by id: kernels of one source that send data to each other through channels. In a loop: of the same iteration."`
+	Device   *deviceChoice  `json:"device,omitempty" jsonschema_description:"A device selector (kind=gpu, opencl:0), or a position in the run's device list, from 0."`
+	Repeat   *integerOrText `json:"repeat,omitempty" jsonschema_description:"How many times the step runs, one after the other."`
 }
 
 type loopFormat struct {

@@ -186,6 +186,7 @@ func parse(path string, text []byte, o Options) (*Pipeline, error) {
 	r.readLimits(doc["limits"])
 	items := r.readSteps(doc["steps"], root)
 	r.resolveAfter()
+	r.resolveTogether()
 	if !r.badVars {
 		// Steps and loops that are wrong by themselves make no tasks: what one
 		// wrong name would bring about is not worth reading.

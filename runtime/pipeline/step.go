@@ -20,25 +20,28 @@ type item struct {
 
 // step is a step of the file.
 type step struct {
-	id     string // as it is named in the file; empty: it is not
-	name   string // of its tasks, without the loop variables
-	at     *node
-	path   string
-	kernel *kernels.Kernel
-	global []*formula
-	local  []*formula
-	sizeAt *node // of global, for messages
-	args   []*argument
-	argsAt *node
-	after  []after
-	shares []float64
-	never  bool // split: none
-	on     string
-	device int // position in the device list, -1: not given
-	devAt  *node
-	repeat *formula
-	body   *loop // the loop around it, nil outside loops
-	fixed  bool  // nothing that Bind sees depends on a loop variable
+	id       string // as it is named in the file; empty: it is not
+	name     string // of its tasks, without the loop variables
+	at       *node
+	path     string
+	pos      int // among the steps of the file
+	kernel   *kernels.Kernel
+	global   []*formula
+	local    []*formula
+	sizeAt   *node // of global, for messages
+	args     []*argument
+	argsAt   *node
+	after    []after
+	together []companion
+	gang     *gang // nil: it runs by itself
+	shares   []float64
+	never    bool // split: none
+	on       string
+	device   int // position in the device list, -1: not given
+	devAt    *node
+	repeat   *formula
+	body     *loop // the loop around it, nil outside loops
+	fixed    bool  // nothing that Bind sees depends on a loop variable
 
 	bound  *kernels.Call // of a fixed step
 	failed bool          // a fault was reported; no more tasks are made of it
@@ -166,7 +169,7 @@ func describeList(n *node) string {
 }
 
 func (r *reader) readStep(n *node, path string, s *scope, around *loop) *step {
-	st := &step{at: n, path: path, device: -1, body: around}
+	st := &step{at: n, path: path, pos: len(r.p.steps), device: -1, body: around}
 	before := len(r.list) + r.more
 	f := r.fields(n, path, "a step", keysOf[stepFormat]())
 	r.p.steps = append(r.p.steps, st)
@@ -206,6 +209,9 @@ func (r *reader) readStep(n *node, path string, s *scope, around *loop) *step {
 		for i, name := range names {
 			st.after = append(st.after, after{at: nodes[i], path: fmt.Sprintf("%s.after[%d]", path, i), name: name})
 		}
+	}
+	if t := f["together"]; t != nil {
+		r.readTogether(st, t, path+".together")
 	}
 	st.fixed = true
 	for _, f := range slices.Concat(st.global, st.local) {
