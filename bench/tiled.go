@@ -31,7 +31,7 @@ func tiledSizes(o *Options, wide bool) []tiledSize {
 	case wide:
 		return []tiledSize{{1920, tiles}, {3840, tiles}}
 	}
-	return []tiledSize{{960, tiles}, {1920, tiles}, {3840, tiles}, {5760, tiles[2:]}}
+	return []tiledSize{{960, []int{64, 192, 320, 480}}, {1920, tiles}, {3840, tiles}, {5760, tiles[2:]}}
 }
 
 // tiled is a problem on matrices in tiles.

@@ -35,17 +35,6 @@ static inline void *tile_at(const struct problem *p, void *m, int i, int j)
 	return (char *)m + ((size_t)i * tiles(p) + j) * p->tile * p->tile * element(p);
 }
 
-static inline void set_at(const struct problem *p, void *m, int row, int column, double v)
-{
-	void *t = tile_at(p, m, row / p->tile, column / p->tile);
-	size_t at = (size_t)(row % p->tile) * p->tile + column % p->tile;
-
-	if (p->wide)
-		((double *)t)[at] = v;
-	else
-		((float *)t)[at] = (float)v;
-}
-
 static inline double get_at(const struct problem *p, void *m, int row, int column)
 {
 	void *t = tile_at(p, m, row / p->tile, column / p->tile);
@@ -63,17 +52,52 @@ static inline void *matrix_new(const struct problem *p)
 	return m;
 }
 
-/* fill_definite makes a matrix that has a Cholesky factor: 1/(1+|i-j|) with n
- * on the diagonal. */
-static inline void fill_definite(const struct problem *p, void *m)
+/* matrix_fill sets every element, tile by tile. */
+static inline void matrix_fill(const struct problem *p, void *m, double (*f)(const struct problem *, int row, int column))
 {
-	for (int i = 0; i < p->n; i++)
-		for (int j = 0; j < p->n; j++)
-			set_at(p, m, i, j, i == j ? p->n : 1.0 / (1 + abs(i - j)));
+	for (int t = 0; t < tiles(p) * tiles(p); t++) {
+		int row = t / tiles(p) * p->tile, column = t % tiles(p) * p->tile;
+		void *to = tile_at(p, m, t / tiles(p), t % tiles(p));
+
+		for (int i = 0; i < p->tile; i++)
+			for (int j = 0; j < p->tile; j++) {
+				double v = f(p, row + i, column + j);
+
+				if (p->wide)
+					((double *)to)[i * p->tile + j] = v;
+				else
+					((float *)to)[i * p->tile + j] = (float)v;
+			}
+	}
 }
 
-/* check_definite takes row n-1 of the factor times row n-1, which has to give
- * the last number of the diagonal. */
+/* definite are the elements of a matrix that has a Cholesky factor: 1/(1+|i-j|)
+ * with n on the diagonal. */
+static inline double definite(const struct problem *p, int i, int j)
+{
+	return i == j ? p->n : 1.0 / (1 + abs(i - j));
+}
+
+static inline double two(const struct problem *p, int i, int j)
+{
+	(void)p, (void)i, (void)j;
+	return 2;
+}
+
+static inline double half(const struct problem *p, int i, int j)
+{
+	(void)p, (void)i, (void)j;
+	return 0.5;
+}
+
+static inline double zero(const struct problem *p, int i, int j)
+{
+	(void)p, (void)i, (void)j;
+	return 0;
+}
+
+/* check_definite takes row n-1 of the factor times itself, which has to give the
+ * last number of the diagonal. */
 static inline void check_definite(const struct problem *p, void *m)
 {
 	double sum = 0;
@@ -92,6 +116,8 @@ static const int tiles_full[] = {64, 128, 192, 320, 480, 0}, tiles_quick[] = {64
  * in single precision and in tiles of 192 and more, doubles in two sizes. */
 static inline int wanted(const struct problem *p)
 {
+	if (p->n % p->tile != 0)
+		return 0;
 	if (p->wide && p->n != 1920 && p->n != 3840 && !peer_quick)
 		return 0;
 	return p->n < 5760 || p->tile >= 192;

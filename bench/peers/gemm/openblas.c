@@ -6,12 +6,9 @@ static double multiply(const struct problem *p)
 	void *a = matrix_new(p), *b = matrix_new(p), *c = matrix_new(p);
 	double best = 1e9;
 
-	for (int i = 0; i < p->n; i++)
-		for (int j = 0; j < p->n; j++) {
-			set_at(p, a, i, j, 2);
-			set_at(p, b, i, j, 0.5);
-			set_at(p, c, i, j, 0);
-		}
+	matrix_fill(p, a, two);
+	matrix_fill(p, b, half);
+	matrix_fill(p, c, zero);
 	for (int r = 0; r < (peer_quick || p->n > 3840 ? 1 : 2); r++) {
 		double start = peer_now(), took;
 

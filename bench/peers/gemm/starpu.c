@@ -14,13 +14,6 @@ static void gemm(void *b[], void *arg)
 
 static struct starpu_codelet gemm_codelet = {.cpu_funcs = {gemm}, .nbuffers = 3, .modes = {STARPU_R, STARPU_R, STARPU_RW}};
 
-static void fill(const struct problem *p, void *m, double v)
-{
-	for (int i = 0; i < p->n; i++)
-		for (int j = 0; j < p->n; j++)
-			set_at(p, m, i, j, v);
-}
-
 static double multiply(const struct problem *p)
 {
 	int t = tiles(p);
@@ -28,12 +21,12 @@ static double multiply(const struct problem *p)
 	starpu_data_handle_t *ha, *hb, *hc;
 	double best = 1e9;
 
-	fill(p, a, 2);
-	fill(p, b, 0.5);
+	matrix_fill(p, a, two);
+	matrix_fill(p, b, half);
 	for (int r = 0; r < (p->n <= 1920 && !peer_quick ? 2 : 1); r++) {
 		double start, took;
 
-		fill(p, c, 0);
+		matrix_fill(p, c, zero);
 		ha = handles_new(p, a);
 		hb = handles_new(p, b);
 		hc = handles_new(p, c);
@@ -62,6 +55,6 @@ int main(int argc, char **argv)
 {
 	peer_init(argc, argv);
 	openblas_set_num_threads(1);
-	all_schedulers("gemm", multiply);
+	all_schedulers("gemm", 2, multiply);
 	return 0;
 }
