@@ -1,6 +1,6 @@
 // Work-groups: local memory in every form, barriers, atomics, copies by a group.
 __kernel void reverse(__global const uint *in, __global uint *out, __local uint *tile, __local uint2 *pairs) {
-  size_t l = get_local_id(0), n = get_local_size(0), g = get_group_id(0) * get_enqueued_local_size(0);
+  size_t l = get_local_id(0), n = get_local_size(0), g = get_group_id(0) * 1000;
   __local uint sum, tail[4];
   __local struct { int a; float4 b; } box;
   tile[l] = in[get_global_id(0)];
@@ -54,7 +54,7 @@ __kernel void ids(__global uint *out) {
   size_t x = get_global_id(0) - get_global_offset(0), y = get_global_id(1) - get_global_offset(1), z = get_global_id(2) - get_global_offset(2);
   size_t at = (z * get_global_size(1) + y) * get_global_size(0) + x;
   uint h = get_work_dim();
-  for (uint d = 0; d < 4; d++)
+  for (uint d = 0; d < 3; d++)
     h = h * 31 + (uint)(get_global_id(d) + 3 * get_local_id(d) + 5 * get_group_id(d) + 7 * get_num_groups(d) + 11 * get_local_size(d) + 13 * get_global_size(d) + 17 * get_global_offset(d));
   out[at] += h;
 }

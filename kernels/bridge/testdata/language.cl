@@ -138,7 +138,7 @@ __kernel void conversions(__global const uint *in, __global uint *out) {
   OUT(12) = (uint)(int)f + (uint)(uchar)i + (uint)(short)i + (uint)(bool)i + (uint)(f != 0) + (int)-2.9;
   OUT(13) = as_uint(convert_float3((int3)(i, 2, 3)).x) ^ as_uint((float)(long)i * 2);
   OUT(14) = as_uint(as_char4(as_uchar4(IN(10))).wzyx);
-  OUT(15) = (uint)convert_double(i) ^ (uint)(as_ulong(convert_double(IN(11))) >> 32);
+  OUT(15) = (uint)as_ulong(convert_double(i)) ^ (uint)(as_ulong(convert_double(IN(11))) >> 32);
 }
 
 float twice(float x);
