@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"testing"
 	"unsafe"
 
@@ -127,3 +128,12 @@ func (r *rig) set(rules string) {
 	text := append([]byte(rules), 0)
 	r.must("tandemDoubleSet", uintptr(unsafe.Pointer(&text[0])))
 }
+
+// ptr is the address of what lives on the heap for the whole test.
+func ptr[T any](p *T) uintptr {
+	kept.Store(p, true)
+	return uintptr(unsafe.Pointer(p))
+}
+
+// kept holds what C was given the address of.
+var kept sync.Map

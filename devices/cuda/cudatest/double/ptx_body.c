@@ -349,7 +349,8 @@ static void read_instruction(parser *x) {
             fail(x, "a label is expected");
         s.in.control = C_BRA;
         x->patches = grow(x, x->patches, x->npatches, &x->patchroom, sizeof *x->patches);
-        x->patches[x->npatches++] = (patch){.insn = (uint32_t)x->f->n, .label = label_for(x, x->t.p, x->t.n)};
+        int to = label_for(x, x->t.p, x->t.n);
+        x->patches[x->npatches++] = (patch){.insn = (uint32_t)x->f->n, .label = to};
         emit(x, &s.in);
         next(x);
         expect(x, ';');
@@ -382,7 +383,8 @@ static void read_targets(parser *x, const char *p, int n) {
         f->tables = grow(x, f->tables, f->ntables, &room, sizeof *f->tables);
         x->tableroom = (uint32_t)room;
         x->patches = grow(x, x->patches, x->npatches, &x->patchroom, sizeof *x->patches);
-        x->patches[x->npatches++] = (patch){.insn = (uint32_t)f->ntables++, .table = true, .label = label_for(x, x->t.p, x->t.n)};
+        int to = label_for(x, x->t.p, x->t.n);
+        x->patches[x->npatches++] = (patch){.insn = (uint32_t)f->ntables++, .table = true, .label = to};
         t->count++;
         next(x);
     } while (accept(x, ','));
@@ -431,8 +433,8 @@ static void read_statement(parser *x) {
                 read_targets(x, name, n);
                 return;
             }
-            int at = label_for(x, name, n); // may move the list
-            label *l = &x->labels[at];
+            int number = label_for(x, name, n); // may move the labels
+            label *l = &x->labels[number];
             if (l->defined && l->scope == x->scope)
                 fail(x, "label %.*s is there twice", n, name);
             if (l->defined) { // one of an inner or outer scope: another label

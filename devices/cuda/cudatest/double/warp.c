@@ -267,7 +267,7 @@ void release_barriers(block *b, bool *progress) {
 
 // jumped is called for every branch backwards.
 static bool jumped(warp *w, const insn *in, frame *f, uint32_t from, uint32_t to) {
-    w->steps += from - to;
+    w->steps += from - to + 1;
     if (conf.steps && w->steps > conf.steps) {
         fault(w, in, __builtin_ctz(w->mask), CUDA_ERROR_LAUNCH_TIMEOUT, "more than %ld instructions", conf.steps);
         return false;
