@@ -7,7 +7,7 @@ TESTS ?= ./...
 PACKAGES ?= ./devices/... ./transfer/... ./runtime/... ./cmd/...
 COUNT := $(GO) run ./internal/testcount
 
-.PHONY: help test race check fuzz-short fuzz-nightly bench golden install cuda-double nvml gorgonia deps deps-env bench-quick peers gobench
+.PHONY: help test race check fuzz-short fuzz-nightly bench golden install cuda-double nvml gorgonia gpu gpu-package deps deps-env bench-quick peers gobench
 
 help:
 	@echo "make test        install what the tests need, run them all, fuzz for a while"
@@ -19,6 +19,8 @@ help:
 	@echo "make bench-quick the same with small problems, to standard output (BENCH=... names problems)"
 	@echo "make gobench     every benchmark of a Go package"
 	@echo "make peers       install what make bench compares with"
+	@echo "make gpu         test and measure on an NVIDIA GPU (without one: on the double), write gpu.json"
+	@echo "make gpu-package build what make gpu runs into a folder, for a machine without Go"
 	@echo "make nvml        the tests of what the build tag nvml adds"
 	@echo "make gorgonia    the tests of the nested module devices/cuda/gorgonia"
 	@echo "make cuda-double build the CUDA test double, print the path of its library"
@@ -72,6 +74,14 @@ peers:
 
 gobench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+# Tests and measures on an NVIDIA GPU: one table, and gpu.json.
+gpu:
+	@.ci/gpu
+
+# The same as a folder of programs, for a machine without Go.
+gpu-package:
+	@.ci/gpu package gpu-package
 
 cuda-double:
 	@$(GO) run ./devices/cuda/cudatest/build
