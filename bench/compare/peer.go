@@ -52,7 +52,7 @@ func peers() []peer {
 		tbb("replay"),
 		starpu("grain"), tbb("grain"), openmp("grain"),
 		starpu("cholesky", "openblas"), openblas("cholesky"),
-		starpu("gemm", "openblas"), openblas("gemm"),
+		starpu("gemm", "openblas", "OpenCL"), openblas("gemm"),
 		{name: "hand", problem: "launch", source: "launch/opencl.c", modules: []string{"OpenCL"}, install: "ocl-icd-opencl-dev"},
 		openmp("stream"),
 		openmp("library"),
