@@ -106,8 +106,9 @@ type Replay interface {
 type Reconfigurable interface {
 	// Loaded is the image that is loaded now, "" for none.
 	Loaded() string
-	// LoadTime is what loading the image of k takes.
-	LoadTime(k Kernel) time.Duration
+	// Image names the image that the kernels of src are in, as Loaded does, and
+	// says what loading it takes where another is loaded.
+	Image(src *Source) (name string, load time.Duration)
 }
 
 // A Clocked device has a clock of its own that the runtime follows instead of

@@ -40,12 +40,15 @@ type Share struct {
 	// Start is when the launch begins and Finish when it ends. Inputs have
 	// arrived by Start.
 	Start, Finish time.Duration
+	// Load is the part of that, before the run, in which a reconfigurable device
+	// loads the task's image.
+	Load time.Duration
 }
 
 // Candidate is how one device looked for a task. Start = Wait's end; the terms
 // are Move: from when the task could have started at all (predecessors done)
 // until its inputs are there; Wait: from then until the device is free; Run:
-// launch and run.
+// launch and run, and loading an image before it.
 type Candidate struct {
 	Device          int
 	Move, Wait, Run time.Duration

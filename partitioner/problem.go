@@ -38,6 +38,8 @@ type Device struct {
 	// Ready is when the device is free, for a problem that begins while
 	// earlier work still runs.
 	Ready time.Duration
+	// Image is what a reconfigurable device has loaded; empty: nothing.
+	Image string
 }
 
 // Node is one memory.
@@ -117,6 +119,11 @@ type Estimate struct {
 	Source string        // "history", "fit", "roofline", "guess"
 	// Refused says why the device cannot run the task; empty: it can.
 	Refused string
+	// Image is what a reconfigurable device has to have loaded for the task, and
+	// Load what loading it takes, in addition to Run, where it has not. Empty:
+	// the device runs the task with whatever is loaded.
+	Image string
+	Load  time.Duration
 }
 
 // StarLinks are the links of a machine in which every device node reaches the

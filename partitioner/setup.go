@@ -23,6 +23,7 @@ type setup struct {
 	run       []time.Duration // [task·nd + device] launch and run; -1: refused
 	refused   []string        // why, same index
 	parts     []bool          // a part may run there, same index; also where the whole does not fit
+	reloads   []bool          // by device: images are loaded there
 	shy       []bool          // too little is known to run the whole there: a part comes first
 	cheapest  []time.Duration // by task, shortest run
 	pred      [][]int
@@ -84,6 +85,7 @@ func (s *setup) checkDevices() error {
 		}
 		s.resource = append(s.resource, n)
 		s.node = append(s.node, d.Node)
+		s.reloads = append(s.reloads, false)
 	}
 	s.resources = len(number)
 	s.lat = make([]time.Duration, s.nn*s.nn)
@@ -177,6 +179,10 @@ func (s *setup) checkTask(i int) error {
 		if c.Run < 0 || c.Fixed < 0 || c.Spread < 0 || c.Run > never/4 {
 			return invalid("plan: task %q on %s: run %v, fixed %v, spread %v", t.Name, s.Devices[d].ID, c.Run, c.Fixed, c.Spread)
 		}
+		if c.Load < 0 {
+			return invalid("plan: task %q on %s: loading takes %v", t.Name, s.Devices[d].ID, c.Load)
+		}
+		s.reloads[d] = s.reloads[d] || c.Image != "" && c.Load > 0
 		k := i*s.nd + d
 		why := c.Refused
 		if why == "" && len(t.Devices) > 0 && !slices.Contains(t.Devices, d) {

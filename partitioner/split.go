@@ -122,7 +122,7 @@ func (st *state) ask(t, dev int, ready time.Duration) ShareDevice {
 	fixed := min(task.Cost[dev].Fixed, task.Cost[dev].Run)
 	a := ShareDevice{
 		Ready: ready,
-		Fixed: st.Devices[dev].Launch + fixed,
+		Fixed: st.Devices[dev].Launch + fixed + st.loading(t, dev),
 		Item:  (task.Cost[dev].Run - fixed).Seconds() / float64(items),
 	}
 	a.Ready = max(ready, st.lines[st.resource[dev]].free)
@@ -308,14 +308,15 @@ func (st *state) time(t int, shares []Share, ready time.Duration) time.Duration 
 	var finish time.Duration
 	for i := range shares {
 		sh := &shares[i]
-		run := st.partRun(t, sh.Device, sh.Hi-sh.Lo)
+		sh.Load = st.loading(t, sh.Device)
+		run := sh.Load + st.partRun(t, sh.Device, sh.Hi-sh.Lo)
 		arrive := max(ready, st.inputs(part{t, sh.Lo, sh.Hi}, st.node[sh.Device], false))
 		for _, other := range shares[:i] {
 			if st.resource[other.Device] == st.resource[sh.Device] {
 				arrive = max(arrive, other.Finish)
 			}
 		}
-		sh.Start = st.lines[st.resource[sh.Device]].fit(arrive, run)
+		sh.Start = st.slot(sh.Device, arrive, run)
 		sh.Finish = sh.Start + run
 		finish = max(finish, sh.Finish+st.partHome(t, sh))
 	}
@@ -342,12 +343,13 @@ func (st *state) putShares(t int, shares []Share, ready time.Duration) {
 	var finish time.Duration
 	for i := range shares {
 		sh := &shares[i]
-		run := st.partRun(t, sh.Device, sh.Hi-sh.Lo)
+		sh.Load = st.loading(t, sh.Device)
+		run := sh.Load + st.partRun(t, sh.Device, sh.Hi-sh.Lo)
 		p, node := part{t, sh.Lo, sh.Hi}, st.node[sh.Device]
 		arrive := max(ready, st.inputs(p, node, true))
-		l := &st.lines[st.resource[sh.Device]]
-		sh.Start = l.fit(arrive, run)
-		l.take(sh.Start, run)
+		sh.Start = st.slot(sh.Device, arrive, run)
+		st.lines[st.resource[sh.Device]].take(sh.Start, run)
+		st.loaded(t, sh.Device)
 		sh.Finish = sh.Start + run
 		st.ran(p, node, sh.Finish)
 		finish = max(finish, sh.Finish)

@@ -14,6 +14,7 @@ type state struct {
 	memory   []nodeMemory    // by node; nil: none is tight
 	left     []int           // by datum, how many readers are still to come; with memory
 	finish   []time.Duration // by task
+	image    []string        // by device: what is loaded behind all that was placed
 	makespan time.Duration
 	now      time.Duration // nothing is placed before; Online only
 
@@ -28,6 +29,7 @@ func newState(s *setup) *state {
 		in:     make([]timeline, s.nn),
 		out:    make([]timeline, s.nn),
 		finish: make([]time.Duration, len(s.Tasks)),
+		image:  make([]string, s.nd),
 	}
 }
 
@@ -39,6 +41,7 @@ func (st *state) reset() {
 	for d, dev := range st.Devices {
 		l := &st.lines[st.resource[d]]
 		l.free = max(l.free, dev.Ready)
+		st.image[d] = dev.Image
 	}
 	for n := range st.in {
 		// No transfer is shorter than a link's latency.
@@ -181,9 +184,9 @@ func (st *state) look(t, dev int, ready time.Duration) Candidate {
 		c.Refused = st.refused[k]
 		return c
 	}
-	c.Run = st.run[k]
+	c.Run = st.run[k] + st.loading(t, dev)
 	arrive := max(ready, st.inputs(st.wholeTask(t), st.node[dev], false))
-	c.Start = st.lines[st.resource[dev]].fit(arrive, c.Run)
+	c.Start = st.slot(dev, arrive, c.Run)
 	c.Finish = c.Start + c.Run
 	c.Move, c.Wait = arrive-ready, c.Start-arrive
 	return c
@@ -196,25 +199,27 @@ func (st *state) eft(t, dev int, ready time.Duration) time.Duration {
 	if run < 0 {
 		return never
 	}
+	run += st.loading(t, dev)
 	arrive := max(ready, st.inputs(st.wholeTask(t), st.node[dev], false))
-	return st.lines[st.resource[dev]].fit(arrive, run) + run
+	return st.slot(dev, arrive, run) + run
 }
 
 // put places a whole task on a device.
 func (st *state) put(t, dev int, ready time.Duration) Share {
-	node, run := st.node[dev], st.run[t*st.nd+dev]
+	node, load := st.node[dev], st.loading(t, dev)
+	run := load + st.run[t*st.nd+dev]
 	p := st.wholeTask(t)
 	arrive := max(ready, st.inputs(p, node, true))
-	l := &st.lines[st.resource[dev]]
-	start := l.fit(arrive, run)
-	l.take(start, run)
+	start := st.slot(dev, arrive, run)
+	st.lines[st.resource[dev]].take(start, run)
+	st.loaded(t, dev)
 	finish := start + run
 	st.ran(p, node, finish)
 	for _, d := range st.Tasks[t].Writes {
 		st.replicas.row(d)[node] = finish
 	}
 	st.done(t, finish)
-	return Share{Device: dev, Lo: p.lo, Hi: p.hi, Start: start, Finish: finish}
+	return Share{Device: dev, Lo: p.lo, Hi: p.hi, Start: start, Finish: finish, Load: load}
 }
 
 // done closes a task whose outputs are in place.

@@ -36,7 +36,7 @@ func (pl *Plan) Validate(p *Problem) error {
 		return invalid("plan: %d placements of %d tasks", len(pl.Tasks), len(p.Tasks))
 	}
 	c := &check{setup: s, pl: pl}
-	for _, step := range []func() error{c.order, c.shares, c.precedence, c.transfers, c.inputs, c.resources, c.links, c.memory, c.makespan} {
+	for _, step := range []func() error{c.order, c.shares, c.precedence, c.transfers, c.inputs, c.resources, c.images, c.links, c.memory, c.makespan} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -109,7 +109,8 @@ func (c *check) shares() error {
 				return invalid("plan: task %q: part %d begins at work-item %d, the one before ends at %d", name, i, sh.Lo, at)
 			}
 			at = sh.Hi
-			if sh.Start < 0 || sh.Finish-sh.Start != run {
+			run += sh.Load
+			if sh.Start < 0 || sh.Load < 0 || sh.Finish-sh.Start != run {
 				return invalid("plan: task %q on %s from %v to %v, it takes %v", name, id, sh.Start, sh.Finish, run)
 			}
 			start, finish = min(start, sh.Start), max(finish, sh.Finish)

@@ -27,9 +27,10 @@ type agent struct {
 	index    int // position in Session.agents
 	device   devices.Device
 	info     devices.Info
-	modelKey string        // names the device in the cost model
-	onCall   bool          // emulated, for tasks that ask for it or run nowhere else
-	node     transfer.Node // the device's own memory
+	modelKey string                 // names the device in the cost model
+	images   devices.Reconfigurable // nil: nothing has to be loaded on the device
+	onCall   bool                   // emulated, for tasks that ask for it or run nowhere else
+	node     transfer.Node          // the device's own memory
 	memory   *transfer.Memory
 
 	mu    sync.Mutex
@@ -67,6 +68,7 @@ func newAgent(s *Session, index int, d devices.Device, limit int64) (*agent, err
 	info := d.Info()
 	a := &agent{session: s, index: index, device: d, info: info, modelKey: costmodel.DeviceKey(info), node: transfer.Node(index + 1),
 		memory: transfer.NewMemory(d, limit), wake: make(chan struct{}, 1), aboard: map[*op]struct{}{}, exited: make(chan struct{})}
+	a.images, _ = devices.As[devices.Reconfigurable](d)
 	open := func(kind devices.QueueKind, n int) (*agentQueue, error) {
 		q, err := d.NewQueue(kind)
 		if err != nil {

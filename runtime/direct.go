@@ -86,10 +86,10 @@ func (s *Session) directly(g *Graph) *direct {
 
 // batcher is the device that gets whole graphs: the only one, or one that takes
 // them itself where every other is a face of the same processor or only for
-// tasks that ask for it. What could be lost while others are left is fed task by
+// tasks that ask for it. One that loads images is planned for. What could be lost while others are left is fed task by
 // task, so that it can be done again elsewhere.
 func (s *Session) batcher() *agent {
-	if len(s.agents) == 1 && s.agents[0].info.HostCoherent && s.agents[0].usable() && s.clock.device == nil {
+	if len(s.agents) == 1 && s.agents[0].info.HostCoherent && s.agents[0].usable() && s.clock.device == nil && s.agents[0].images == nil {
 		return s.agents[0]
 	}
 	var found *agent

@@ -170,3 +170,42 @@ func TestCost(t *testing.T) {
 		t.Errorf("of an emulated one: %v, it ran for %v", times.Cost(), times.Run())
 	}
 }
+
+// reloading is an emulated device that holds one image at a time.
+type reloading struct{ stand }
+
+func (d reloading) Open(ctx context.Context, ordinal int) (devices.Device, error) {
+	inner, err := d.stand.Open(ctx, ordinal)
+	return reloadingDevice{inner}, err
+}
+
+type reloadingDevice struct{ devices.Device }
+
+func (reloadingDevice) Loaded() string { return "add" }
+func (reloadingDevice) Image(src *devices.Source) (string, time.Duration) {
+	return src.Name, 100 * time.Millisecond
+}
+
+// TestPlansCountLoading holds that plans know what is loaded and what loading
+// takes.
+func TestPlansCountLoading(t *testing.T) {
+	s := open(t, tandem.Config{Drivers: []devices.Driver{reloading{}}})
+	x, y := tandem.SliceOf(s, []int32{1}), tandem.SliceOf(s, []int32{2})
+	g := tandem.NewGraph()
+	g.Add(add, x, y)
+	g.Add(set, y, int32(7))
+	g.Add(set, x, int32(7))
+	p, err := s.Plan(t.Context(), g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Predicted < 100*time.Millisecond || p.Predicted > 150*time.Millisecond {
+		t.Errorf("predicted %v; want one load of 100 ms in it", p.Predicted)
+	}
+	if err := s.Run(t.Context(), g); err != nil {
+		t.Fatal(err)
+	}
+	if got := values(t, y); got[0] != 7 {
+		t.Errorf("y = %v", got)
+	}
+}

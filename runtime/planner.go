@@ -21,6 +21,7 @@ type planner struct {
 	variants  [][]*kernels.Variant // by task and agent; nil: it cannot run there
 	selectors map[string]*selection
 	estimates map[estimateKey]partitioner.Estimate
+	images    map[programKey]imageCost
 	cuts      map[cutKey]*cutting // launches that do not fit on a device as a whole
 	fixed     []bool              // tasks that are placed already, when planning again
 }
@@ -57,6 +58,9 @@ func (pl *planner) build() error {
 		dev := partitioner.Device{ID: a.info.ID, Resource: a.info.ID, Launch: launch}
 		if s.exclusive {
 			dev.Resource = a.info.PhysicalID
+		}
+		if a.images != nil {
+			dev.Image = a.images.Loaded()
 		}
 		if !a.info.UnifiedMemory {
 			dev.Node = len(prob.Nodes)
@@ -165,6 +169,9 @@ func (pl *planner) candidates(i int, pt *partitioner.Task, faces map[string]int)
 		}
 		pl.variants[i][j] = v
 		pt.Cost[j] = pl.estimate(t.call, v, a, work)
+		if a.images != nil {
+			pt.Cost[j].Image, pt.Cost[j].Load = pl.image(a, v.Source)
+		}
 		if n := faces[a.info.PhysicalID]; !s.exclusive && n > 1 {
 			// All faces at once: each gets its part of the processor.
 			pt.Cost[j].Run *= time.Duration(n)
@@ -180,6 +187,26 @@ func (pl *planner) candidates(i int, pt *partitioner.Task, faces map[string]int)
 		return pe
 	}
 	return nil
+}
+
+// image is what a has to have loaded for the kernels of a source.
+func (pl *planner) image(a *agent, src *devices.Source) (name string, load time.Duration) {
+	k := programKey{a.index, src}
+	i, known := pl.images[k]
+	if !known {
+		i.name, i.load = a.images.Image(src)
+		if pl.images == nil {
+			pl.images = map[programKey]imageCost{}
+		}
+		pl.images[k] = i
+	}
+	return i.name, i.load
+}
+
+// imageCost is an image of a reconfigurable device and what loading it takes.
+type imageCost struct {
+	name string
+	load time.Duration
 }
 
 // others reports whether a device runs t that is not on call only, where some
@@ -458,7 +485,7 @@ func (pl *planner) place() {
 				nd.Size[place.dim] = share.Hi - share.Lo
 			}
 			v, a := pl.variants[i][share.Device], pl.session.agents[share.Device]
-			run := share.Finish - share.Start
+			run := share.Finish - share.Start - share.Load
 			cut := pl.cuts[cutKey{i, share.Device}]
 			key := pl.session.predictor.key(task.call.Kernel, v, a)
 			if cut != nil {

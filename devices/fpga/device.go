@@ -102,13 +102,9 @@ func (d *device) Loaded() string {
 	return d.loaded
 }
 
-// LoadTime is the modelled time of loading k's image: 0 if it is loaded.
-func (d *device) LoadTime(k devices.Kernel) time.Duration {
-	own, ok := k.(*kernel)
-	if !ok || own == nil || own.d != d || own.image == d.Loaded() {
-		return 0
-	}
-	return d.driver.loadTime()
+// Image is the image of a source and the modelled time of loading it.
+func (d *device) Image(src *devices.Source) (name string, load time.Duration) {
+	return imageName(src), d.driver.loadTime()
 }
 
 // imageName names the image of a source by its file and contents.

@@ -15,6 +15,9 @@ type Machine struct {
 	Flops    float64 // operations per second
 	Bytes    float64 // bytes per second
 	Measured bool    // from a calibration, not from the data sheet
+	// Items is the work-items per second of a processor that takes one after
+	// the other, whatever there is to compute; 0: it is not of that kind.
+	Items float64
 }
 
 // What ordinary kernels reach of a measured peak. Calibration loops are written
@@ -57,6 +60,11 @@ func MachineOf(info devices.Info, cal *devices.Calibration, lang devices.Languag
 		clock = float64(info.ClockMHz)
 	}
 	m := Machine{Flops: clock * 1e6 * perClock * float64(max(info.ComputeUnits, 1)), Bytes: stream}
+	if lang == devices.LangRTL {
+		// A circuit does all operations of an item at once, and streams one item
+		// in a clock; the words that it moves do not wait for memory.
+		m = Machine{Items: clock * 1e6}
+	}
 	if cal == nil {
 		return m
 	}
@@ -87,6 +95,9 @@ func (m Machine) Estimate(s Size) partitioner.Estimate {
 	}
 	if m.Bytes > 0 {
 		sec = max(sec, moved/m.Bytes)
+	}
+	if m.Items > 0 {
+		sec = max(sec, s.Items/m.Items)
 	}
 	e := partitioner.Estimate{Run: seconds(sec), Source: "guess"}
 	e.Spread = 2 * e.Run
