@@ -16,6 +16,8 @@ import (
 
 	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/devices/cuda"
+	"github.com/tandemrun/tandem/devices/cuda/cudatest"
+	"github.com/tandemrun/tandem/devices/cuda/nvrtc"
 	"github.com/tandemrun/tandem/devices/devicetest"
 	"github.com/tandemrun/tandem/devices/fpga"
 	"github.com/tandemrun/tandem/devices/opencl"
@@ -71,6 +73,20 @@ func requireOpenCL(t *testing.T) {
 	if !b.Available {
 		devicetest.Require(t, "opencl", b.Reason)
 	}
+}
+
+// TestCUDAScripts runs those that need the test double of CUDA's driver, and
+// NVRTC.
+func TestCUDAScripts(t *testing.T) {
+	library := cudatest.Build(t)
+	_, err := nvrtc.Open(nvrtc.Options{})
+	devicetest.Require(t, "nvrtc", err)
+	runScripts(t, "cuda", func(e *testscript.Env) {
+		e.Setenv(opencl.LibraryVariable, filepath.Join(e.WorkDir, "no-such-library.so"))
+		e.Setenv(find.RootVariable, filepath.Join(e.WorkDir, "no-such-folder"))
+		e.Setenv(cuda.LibraryVariable, library)
+		e.Setenv(nvrtc.LibraryVariable, os.Getenv(nvrtc.LibraryVariable))
+	})
 }
 
 func runScripts(t *testing.T, dir string, setup func(*testscript.Env)) {
