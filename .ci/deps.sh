@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Brings what the tests need beyond Go and a fresh machine lacks: Debian
 # packages (.ci/install), and from PyPI a SYCL runtime with Intel's OpenCL for
-# CPUs and two versions of NVIDIA's run-time compiler, in folders of the user's
-# cache that are named by the lists of versions.
+# CPUs, Intel's FPGA emulation and two versions of NVIDIA's run-time compiler, in
+# folders of the user's cache that are named by the lists of versions.
 #
 #   .ci/deps.sh       install what is missing, write the environment file
 #   .ci/deps.sh env   print the path of the environment file, for a shell to source
@@ -23,6 +23,17 @@ wheels=(
 	umf==1.2.0
 )
 
+# Intel's FPGA emulation. It does not load beside newer versions of its parts, so
+# it has a folder of its own. 0.9 GB.
+emulation_wheels=(
+	intel-opencl-fpga-emu-rt==2025.0.5
+	intel-opencl-rt==2025.0.5
+	intel-cmplr-lib-rt==2025.0.5
+	intel-cmplr-lic-rt==2025.3.3
+	tbb==2022.3.1
+	tcmlib==1.6.0
+)
+
 # NVRTC needs no GPU: the newest, and the last of CUDA 12. 410 MB.
 nvrtc_wheels=(
 	nvidia-cuda-nvrtc==13.5.37
@@ -34,7 +45,8 @@ cache=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/tandem/deps
 key_of() { printf '%s\n' "$@" | sha256sum | cut -c1-12; }
 root=$cache/sycl-$(key_of "${wheels[@]}")
 nvrtc_root=$cache/nvrtc-$(key_of "${nvrtc_wheels[@]}")
-env=$cache/env-$(key_of "${wheels[@]}" "${nvrtc_wheels[@]}").sh
+emulation_root=$cache/fpga-emu-$(key_of "${emulation_wheels[@]}")
+env=$cache/env-$(key_of "${wheels[@]}" "${nvrtc_wheels[@]}" "${emulation_wheels[@]}").sh
 
 if [ "${1:-}" = env ]; then
 	mkdir -p "$cache"
@@ -94,6 +106,7 @@ header_wheels=(nvidia-cuda-runtime-cu12==12.9.79)
 header_root=$cache/cuda-headers-$(key_of "${header_wheels[@]}")
 cuda_include() { compgen -G "$1/lib/python3*/*-packages/nvidia/cuda_runtime/include"; }
 has_headers() { [ -e "$(cuda_include "$1")/cuda.h" ]; }
+has_emulation() { [ -e "$1/lib/libintelocl_emu.so" ]; }
 nvrtc_libraries() { compgen -G "$1/lib/python3*/*-packages/nvidia/*/lib/libnvrtc.so.*"; }
 has_nvrtc() { [ "$(nvrtc_libraries "$1" | wc -l)" -eq ${#nvrtc_wheels[@]} ]; }
 
@@ -126,11 +139,13 @@ bring() { # name, what, folder, check, wheel...
 }
 
 bring sycl "SYCL runtime" "$root" has_sycl "${wheels[@]}" # 1.5 GB
+bring fpga-emu "FPGA emulation by Intel" "$emulation_root" has_emulation "${emulation_wheels[@]}"
 bring nvrtc "NVRTC" "$nvrtc_root" has_nvrtc "${nvrtc_wheels[@]}"
 bring cuda-headers "CUDA headers" "$header_root" has_headers "${header_wheels[@]}"
 
 {
 	[ ! -e "$root/complete" ] || printf 'export TANDEM_SYCL_ROOT=%q\n' "$root"
+	[ ! -e "$emulation_root/complete" ] || printf 'export TANDEM_FPGA_ROOT=%q\n' "$emulation_root"
 	[ ! -e "$nvrtc_root/complete" ] || printf 'export TANDEM_NVRTC_LIBRARY=%q\n' "$(nvrtc_libraries "$nvrtc_root" | paste -sd:)"
 	[ ! -e "$header_root/complete" ] || printf 'export TANDEM_CUDA_INCLUDE=%q\n' "$(cuda_include "$header_root")"
 } >"$env.$$"
