@@ -53,6 +53,8 @@ type Needs struct {
 	FP64, FP16 *Reason
 	// Extensions are OpenCL extensions demanded by name.
 	Extensions []string
+	// Kind is the only kind of device that takes it; empty: any.
+	Kind devices.Kind
 }
 
 // Reason points at the line that causes a need.
@@ -114,6 +116,10 @@ func (k *Kernel) VariantFor(info devices.Info) (*Variant, error) {
 		}
 		if !takes {
 			why = append(why, fmt.Sprintf("it does not compile %s", v.Language))
+			continue
+		}
+		if kind := v.Needs.Kind; kind != "" && kind != info.Kind {
+			why = append(why, fmt.Sprintf("it is no %s", kind))
 			continue
 		}
 		if m := v.Needs.Missing(info); len(m) > 0 {

@@ -70,6 +70,7 @@ takes seconds to minutes; results are kept.`,
 		},
 	}
 	f.register(c)
+	c.AddCommand(a.kernelsBuildCommand())
 	c.Flags().BoolVar(&onFPGA, "fpga", false, "report area, highest clock and cycles of kernels in Verilog")
 	c.Flags().StringSliceVar(&names, "target", nil, "with --fpga: families to synthesise for, of ice40, ecp5, xc7 (default ice40)")
 	return c

@@ -113,7 +113,7 @@ func (p *Pipeline) Asks(d *devices.Info) bool {
 // rare reports whether a device runs a variant that hardly any other does: one
 // in Verilog, in a vendor's binary form, or one that needs FPGA channels.
 func rare(v *kernels.Variant, d *devices.Info) bool {
-	if !slices.Contains(d.Languages, v.Language) || len(v.Needs.Missing(*d)) > 0 {
+	if v.Needs.Kind != "" && v.Needs.Kind != d.Kind || !slices.Contains(d.Languages, v.Language) || len(v.Needs.Missing(*d)) > 0 {
 		return false
 	}
 	return v.Language == devices.LangRTL || v.Language == devices.LangBinary || slices.Contains(v.Needs.Extensions, channels)

@@ -64,6 +64,9 @@ func (r *reader) readKernel(n *node, path string) *kernels.Kernel {
 	if !ok || !good {
 		return nil
 	}
+	if lang == devices.LangBinary {
+		return r.readBinary(f, name, entry, path)
+	}
 	src := r.readSource(r.p.resolve(name), lang, opts)
 	if lang == devices.LangRTL {
 		return r.pickRTL(src, f, name, entry, path)
@@ -101,8 +104,8 @@ func (r *reader) language(lang, file *node, name, path string) (devices.Language
 	case l == "":
 		r.add(at, where, "the extension of %s does not say its language", clip(name)).Hint = "add lang: opencl, cuda, sycl or verilog"
 		return "", false
-	case l != devices.LangOpenCL && l != devices.LangCUDA && l != devices.LangRTL && l != devices.LangSYCL:
-		r.add(at, where, "sources in %s are not supported by this build yet", l).Hint = "kernel files are OpenCL C (.cl), CUDA C (.cu), SYCL C++ (.cpp) or Verilog (.v, .sv)"
+	case l != devices.LangOpenCL && l != devices.LangCUDA && l != devices.LangRTL && l != devices.LangSYCL && l != devices.LangBinary:
+		r.add(at, where, "sources in %s are not supported by this build yet", l).Hint = "kernel files are OpenCL C (.cl), CUDA C (.cu), SYCL C++ (.cpp) or Verilog (.v, .sv), or programs for FPGAs (.aocx, .xclbin)"
 		return "", false
 	}
 	return l, true

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tandemrun/tandem/kernels"
+	"github.com/tandemrun/tandem/kernels/binary"
 )
 
 // FileName is the pipeline file that Load looks for in a folder.
@@ -154,6 +155,7 @@ type reader struct {
 	buffers  map[string]*buffer
 	byID     map[string]*step
 	sources  map[string]*source
+	binaries map[string]*binary.File // by path
 	warnings faults
 	tasks    []task
 }
@@ -165,7 +167,7 @@ func parse(path string, text []byte, o Options) (*Pipeline, error) {
 	}
 	r := &reader{faults: &faults{file: path}, opts: o,
 		p: &Pipeline{file: path, dir: filepath.Dir(path)}, vars: map[string]num{}, varNodes: map[string]*node{},
-		buffers: map[string]*buffer{}, byID: map[string]*step{}, sources: map[string]*source{},
+		buffers: map[string]*buffer{}, byID: map[string]*step{}, sources: map[string]*source{}, binaries: map[string]*binary.File{},
 		warnings: faults{file: path}}
 	root := parseYAML(text, r.faults)
 	if root == nil {

@@ -81,7 +81,7 @@ func TestFaults(t *testing.T) {
 		"kernel file":        {"steps: [{kernel: {file: kk.cl}}]\n", "p.yaml:1:25: steps[0].kernel.file: there is no file kk.cl; did you mean \"k.cl\"?"},
 		"kernel entry":       {"steps: [{kernel: {file: k.cl, entry: scael}}]\n", "p.yaml:1:38: steps[0].kernel.entry: k.cl: the source holds no kernel \"scael\"; it has scale, other; did you mean \"scale\"?"},
 		"kernel no entry":    {"steps: [{kernel: {file: k.cl}}]\n", "p.yaml:1:25: steps[0].kernel.file: k.cl: the source holds several kernels, name one of them: scale, other"},
-		"kernel ptx":         {"steps: [{kernel: {file: k.ptx, entry: f}}]\n", "p.yaml:1:25: steps[0].kernel.file: sources in ptx are not supported by this build yet; kernel files are OpenCL C (.cl), CUDA C (.cu), SYCL C++ (.cpp) or Verilog (.v, .sv)"},
+		"kernel ptx":         {"steps: [{kernel: {file: k.ptx, entry: f}}]\n", "p.yaml:1:25: steps[0].kernel.file: sources in ptx are not supported by this build yet; kernel files are OpenCL C (.cl), CUDA C (.cu), SYCL C++ (.cpp) or Verilog (.v, .sv), or programs for FPGAs (.aocx, .xclbin)"},
 		"kernel lang":        {"steps: [{kernel: {file: k.cl, entry: f, lang: opncl}}]\n", "p.yaml:1:47: steps[0].kernel.lang: there is no language \"opncl\"; did you mean \"opencl\"?"},
 		"kernel extension":   {"steps: [{kernel: {file: k.txt, entry: f}}]\n", "p.yaml:1:25: steps[0].kernel.file: the extension of k.txt does not say its language; add lang: opencl, cuda, sycl or verilog"},
 		"kernel option":      {"steps: [{kernel: {file: k.cl, options: -O}}]\n", "p.yaml:1:40: steps[0].kernel.options: want a list, got text \"-O\"; write [-O]"},
