@@ -107,12 +107,29 @@ func (l *Library) checkRequest(r *Request) error {
 	case r.Arch < 10 || r.Arch > 9999:
 		return wrong("%d is no compute capability", r.Arch)
 	}
+	for _, o := range r.Options {
+		if writes(o) {
+			return wrong("the option %q makes the compiler write a file, which is not allowed", o)
+		}
+	}
 	for _, s := range append(append([]string{r.Name}, r.Options...), r.Names...) {
 		if strings.ContainsRune(s, 0) {
 			return wrong("%q holds a byte of value 0", s)
 		}
 	}
 	return nil
+}
+
+// writes reports whether an option makes NVRTC write files, or take compiled
+// headers from files that anybody may have written.
+func writes(option string) bool {
+	name := strings.TrimLeft(strings.TrimSpace(option), "-")
+	for _, w := range []string{"time", "fdevice-time-trace", "device-time-trace", "pch", "create-pch", "use-pch"} {
+		if name == w || strings.HasPrefix(name, w+"=") || strings.HasPrefix(name, w+"-") || strings.HasPrefix(name, w+" ") {
+			return true
+		}
+	}
+	return false
 }
 
 // cString makes a zero-terminated copy that stays where it is until the pinner

@@ -99,11 +99,13 @@ func TestCompileFails(t *testing.T) {
 	}
 	good := Request{Name: "x.cu", Text: "int x;", Arch: 75}
 	for what, change := range map[string]func(*Request){
-		"empty":              func(r *Request) { r.Text = "" },
-		"byte of value 0":    func(r *Request) { r.Text = "a\x00b" },
-		"compute capability": func(r *Request) { r.Arch = 0 },
-		"holds a byte":       func(r *Request) { r.Options = []string{"-D\x00"} },
-		"options and names":  func(r *Request) { r.Names = make([]string, maxOptions+1) },
+		"empty":               func(r *Request) { r.Text = "" },
+		"byte of value 0":     func(r *Request) { r.Text = "a\x00b" },
+		"compute capability":  func(r *Request) { r.Arch = 0 },
+		"holds a byte":        func(r *Request) { r.Options = []string{"-D\x00"} },
+		"options and names":   func(r *Request) { r.Names = make([]string, maxOptions+1) },
+		"write a file":        func(r *Request) { r.Options = []string{"--time=/tmp/x"} },
+		"\"-pch-dir":          func(r *Request) { r.Options = []string{"-pch-dir=/tmp"} },
 		"unrecognized option": func(r *Request) { r.Options = []string{"--no-such-option"} },
 	} {
 		r := good
