@@ -67,6 +67,17 @@ func TestFPGAScripts(t *testing.T) {
 	runScripts(t, "fpga", func(e *testscript.Env) { e.Setenv("TANDEM_CACHE_DIR", cache) })
 }
 
+// TestFPGAEmulationScripts runs those that need Intel's FPGA emulation.
+func TestFPGAEmulationScripts(t *testing.T) {
+	path := find.FPGAEmulation()
+	if path == "" {
+		devicetest.Require(t, "fpga-emu", errors.New("Intel's FPGA emulation is not installed"))
+	}
+	runScripts(t, "fpga-emu", func(e *testscript.Env) {
+		e.Setenv(find.FPGARootVariable, filepath.Dir(path))
+	})
+}
+
 func requireOpenCL(t *testing.T) {
 	t.Helper()
 	b := (&opencl.Driver{}).Probe(t.Context())
