@@ -29,6 +29,7 @@ type courier struct {
 	work    sync.Cond
 	ended   sync.WaitGroup
 
+	launching                 sync.Mutex // a kernel is used by one goroutine at a time
 	opened                    bool
 	compute, upload, download devices.Queue
 
@@ -181,7 +182,11 @@ func (c *courier) run(o *op) error {
 	}
 	limit := o.run.graph.task(o.task).wish().timeout
 	t, err := c.command(c.compute, limit, func() { o.late.Store(true); c.a.note(&c.a.moved, o) },
-		func() (devices.Event, error) { return c.compute.Launch(&l, nil) })
+		func() (devices.Event, error) {
+			c.launching.Lock()
+			defer c.launching.Unlock()
+			return c.compute.Launch(&l, nil)
+		})
 	if err != nil {
 		return err
 	}
