@@ -1,0 +1,5 @@
+//go:build race
+
+package tandem_test
+
+const raceEnabled = true
