@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -193,4 +194,38 @@ func typed(err error) bool {
 		class = class || errors.Is(err, c)
 	}
 	return class && (errors.As(err, &te) || errors.As(err, &pe) || errors.As(err, &ue)) || errors.Is(err, devices.ErrDeviceLost)
+}
+
+// TestStandInIsAsked loses one of two devices that a task asks for: the other
+// one takes its place, not one that comes before them and was not asked for.
+func TestStandInIsAsked(t *testing.T) {
+	var mu sync.Mutex
+	ran := map[string]int{}
+	s := open(t, tandem.Config{
+		Drivers: []devices.Driver{cpu.Driver{Workers: 1}, faulty{discrete{Driver: cpu.Driver{Workers: 1}, n: 2},
+			map[int]fault.Plan{0: {Rules: []fault.Rule{{Op: fault.Launch, Nth: 3, Err: devices.ErrDeviceLost}}}}}},
+		Observer: tandem.Observer{Launched: func(e tandem.LaunchEvent) {
+			if e.Err == nil {
+				mu.Lock()
+				ran[e.Device]++
+				mu.Unlock()
+			}
+		}},
+	})
+	x, y := tandem.SliceOf(s, []int32{1, 2, 3}), tandem.NewSlice[int32](s, 3)
+	g := tandem.NewGraph()
+	for range 6 {
+		g.Add(add, x, y).On("discrete").NoSplit()
+	}
+	if err := s.Run(t.Context(), g); err != nil {
+		t.Fatal(err)
+	}
+	if got := values(t, y); fmt.Sprint(got) != "[6 12 18]" {
+		t.Errorf("y = %v, want [6 12 18]", got)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if ran["cpu:0"] != 0 || ran["discrete:0"]+ran["discrete:1"] != 6 || ran["discrete:1"] < 4 && ran["discrete:0"] > 0 {
+		t.Errorf("launches %v, want none on cpu:0 and 4 or more where the device was not lost", ran)
+	}
 }

@@ -72,7 +72,7 @@ func (j *rescue) redo(o *op) (*agent, devices.Times, error) {
 	}
 	task := o.run.graph.task(o.task)
 	errs := []error{devices.ErrUnavailable}
-	for _, a := range j.s.agents {
+	for _, a := range j.s.standIns(task) {
 		v, why := candidate(task, a, nil)
 		if why != "" {
 			errs = append(errs, errors.New(why))

@@ -79,11 +79,37 @@ func (r *Run) moveOn(o *op, task *task) error {
 	return nil
 }
 
-// standIn finds a device that could run the task instead of a lost one, also
-// where the task asks for others.
+// standIns are the devices in the order in which they are to be tried for a task
+// whose device was lost: those that it asks for first, and where it asks for
+// none that is left, any.
+func (s *Session) standIns(task *task) []*agent {
+	text := task.wish().selector
+	if text == "" {
+		return s.agents
+	}
+	sel, err := ParseSelector(text)
+	if err != nil {
+		return s.agents // it was understood when the task was planned
+	}
+	asked, err := sel.Select(s.Devices())
+	if err != nil {
+		return s.agents
+	}
+	var first, rest []*agent
+	for _, a := range s.agents {
+		if hasID(asked, a.info.ID) {
+			first = append(first, a)
+		} else {
+			rest = append(rest, a)
+		}
+	}
+	return append(first, rest...)
+}
+
+// standIn finds a device that could run the task instead of a lost one.
 func (s *Session) standIn(task *task) (*agent, *kernels.Variant, error) {
 	errs := []error{devices.ErrUnavailable}
-	for _, a := range s.agents {
+	for _, a := range s.standIns(task) {
 		v, why := candidate(task, a, nil)
 		if why == "" {
 			return a, v, nil
