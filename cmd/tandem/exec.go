@@ -21,6 +21,7 @@ import (
 	"github.com/tandemrun/tandem/kernels/clc"
 	"github.com/tandemrun/tandem/kernels/cudasrc"
 	"github.com/tandemrun/tandem/kernels/library"
+	"github.com/tandemrun/tandem/kernels/rtl"
 	tandem "github.com/tandemrun/tandem/runtime"
 	"github.com/tandemrun/tandem/runtime/arrayfile"
 )
@@ -114,12 +115,12 @@ type execOutputJSON struct {
 }
 
 // findKernel is the kernel that the command line names.
-func findKernel(args []string, f *sourceFlags) (*kernels.Kernel, error) {
+func findKernel(ctx context.Context, args []string, f *sourceFlags) (*kernels.Kernel, error) {
 	name, entry := args[0], ""
 	if len(args) > 1 {
 		entry = args[1]
 	}
-	isFile := strings.HasSuffix(name, ".cl") || isCUDA(name) || strings.ContainsAny(name, `/\`)
+	isFile := strings.HasSuffix(name, ".cl") || isCUDA(name) || isVerilog(name) || strings.ContainsAny(name, `/\`)
 	if !isFile {
 		k, err := library.Lookup(name)
 		if err == nil {
@@ -129,11 +130,19 @@ func findKernel(args []string, f *sourceFlags) (*kernels.Kernel, error) {
 			return k, nil
 		}
 		if _, statErr := os.Stat(name); statErr != nil {
-			return nil, fmt.Errorf("%s; a source file ends in .cl or .cu", plain(err))
+			return nil, fmt.Errorf("%s; a source file ends in .cl, .cu or .v", plain(err))
 		}
 	}
 	if _, err := os.Stat(name); err != nil {
 		return nil, fmt.Errorf("%s: no such kernel file", name)
+	}
+	if isVerilog(name) {
+		o, err := f.rtl()
+		if err != nil {
+			return nil, err
+		}
+		k, err := rtl.Load(ctx, name, entry, o)
+		return k, withHint(err)
 	}
 	if isCUDA(name) {
 		return cudasrc.Load(name, entry, f.clc())
@@ -145,7 +154,7 @@ func (a *app) exec(ctx context.Context, args []string, f *execFlags) error {
 	if f.repeat < 1 {
 		return fmt.Errorf("--repeat %d: want at least 1", f.repeat)
 	}
-	k, err := findKernel(args, &f.source)
+	k, err := findKernel(ctx, args, &f.source)
 	if err != nil {
 		return err
 	}
@@ -153,7 +162,7 @@ func (a *app) exec(ctx context.Context, args []string, f *execFlags) error {
 	if err != nil {
 		return err
 	}
-	chosen, err := a.execDevices(ctx)
+	chosen, err := a.execDevices(ctx, isVerilog(args[0]))
 	if err != nil {
 		return err
 	}
@@ -214,8 +223,9 @@ func (e *execution) runsOn(d *devices.Info) error {
 	return err
 }
 
-// execDevices are the selected devices.
-func (a *app) execDevices(ctx context.Context) ([]devices.Info, error) {
+// execDevices are the selected devices, emulated ones too if nothing else would
+// run the kernel.
+func (a *app) execDevices(ctx context.Context, emulated bool) ([]devices.Info, error) {
 	var all []devices.Info
 	for _, d := range a.driversFor(ctx, a.devices) {
 		b := d.Probe(ctx)
@@ -228,7 +238,7 @@ func (a *app) execDevices(ctx context.Context) ([]devices.Info, error) {
 	if err != nil {
 		return nil, err
 	}
-	chosen, err := sel.Choose(all, nil)
+	chosen, err := sel.Choose(all, func(*devices.Info) bool { return emulated })
 	if err != nil {
 		return nil, a.explain(ctx, err)
 	}
