@@ -19,22 +19,24 @@ import (
 // want are the results that each problem gives, with what bounds are exact
 // enough to be held in a test.
 var want = map[string][]string{
-	"cholesky": {}, // needs OpenBLAS, as gemm does
-	"gemm":     {},
-	"coexec":   {"coexec.sim.efficiency", "coexec.sim.cold_over_best"}, // the others need two cores
-	"cold":     {},                                                     // needs the program
-	"grain":    {"grain.metg50_us", "grain.independent.4us.efficiency", "grain.stencil.64us.efficiency", "grain.fft.replay.metg50_us"},
-	"idle":     {},
-	"fpga":     fpgaFigures(),
-	"launch":   {"launch.chain.cpu.us", "launch.chain.cpu.over_hand", "launch.chains4.cpu.us"},
-	"library":  {"library.vector.add.1000000.us", "library.fractal.mandelbrot.f64.256.cpu.us", "library.image.blur.1024.us"},
-	"overhead": {"overhead.chain.1k.us_per_task", "overhead.rw3.10k.bytes_per_task", "overhead.forkjoin.10k.us_per_task"},
-	"overlap":  {"overlap.makespan_over_bound", "overlap.hidden_ratio", "overlap.chain_overhead"},
-	"predict":  {"predict.seen.median_error", "predict.unseen.median_error", "predict.makespan_error"},
-	"replay":   {"replay.rw2.2k.us_per_task", "replay.rw2.2k.over_first"},
-	"schedule": {"schedule.mean_over_heft", "schedule.max_over_heft", "schedule.plan_seconds"},
-	"tracing":  {"tracing.over_without"},
-	"stream":   {"stream.triad.cpu.gbps", "stream.triad.gbps", "stream.triad.cpu.over_plain_go"},
+	"cholesky":    {}, // needs OpenBLAS, as gemm does
+	"gemm":        {},
+	"coexec":      {"coexec.sim.efficiency", "coexec.sim.cold_over_best"}, // the others need two cores
+	"cold":        {},                                                     // needs the program
+	"grain":       {"grain.metg50_us", "grain.independent.4us.efficiency", "grain.stencil.64us.efficiency", "grain.fft.replay.metg50_us"},
+	"idle":        {},
+	"fpga":        fpgaFigures(),
+	"launch":      {"launch.chain.cpu.us", "launch.chain.cpu.over_hand", "launch.chains4.cpu.us"},
+	"launch.sycl": {}, // needs a SYCL device, as stream.sycl does
+	"library":     {"library.vector.add.1000000.us", "library.fractal.mandelbrot.f64.256.cpu.us", "library.image.blur.1024.us"},
+	"overhead":    {"overhead.chain.1k.us_per_task", "overhead.rw3.10k.bytes_per_task", "overhead.forkjoin.10k.us_per_task"},
+	"overlap":     {"overlap.makespan_over_bound", "overlap.hidden_ratio", "overlap.chain_overhead"},
+	"predict":     {"predict.seen.median_error", "predict.unseen.median_error", "predict.makespan_error"},
+	"replay":      {"replay.rw2.2k.us_per_task", "replay.rw2.2k.over_first"},
+	"schedule":    {"schedule.mean_over_heft", "schedule.max_over_heft", "schedule.plan_seconds"},
+	"tracing":     {"tracing.over_without"},
+	"stream":      {"stream.triad.cpu.gbps", "stream.triad.gbps", "stream.triad.cpu.over_plain_go"},
+	"stream.sycl": {},
 }
 
 // fpgaFigures are those that the FPGA emulation has where its tools are.

@@ -82,6 +82,7 @@ func Problems() []Problem {
 		{"grain", "how short tasks may be", Grain},
 		{"idle", "what an open session takes while nothing is asked of it", Idle},
 		{"launch", "what a launch costs through tandem and by hand", LaunchCost},
+		{"launch.sycl", "what a launch costs through SYCL, from here and from C++", LaunchSYCL},
 		{"library", "the built-in kernels on each device and on all together", Library},
 		{"overhead", "what an empty task costs, by shape of the graph", Overhead},
 		{"overlap", "copies hidden behind computing, and what that costs where there is nothing to hide", Overlap},
@@ -89,6 +90,7 @@ func Problems() []Problem {
 		{"replay", "a graph submitted again against one that is built anew", Replay},
 		{"schedule", "plans against plain HEFT on ten families of graphs, and the time of planning", Schedule},
 		{"stream", "memory bandwidth of the triad through tandem against plain Go", Stream},
+		{"stream.sycl", "memory bandwidth of the triad through SYCL, from here and from C++", StreamSYCL},
 		{"tracing", "a recorded run against one that is not", Tracing},
 	}
 }

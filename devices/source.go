@@ -13,8 +13,10 @@ const (
 	LangCUDA   Language = "cuda"
 	LangPTX    Language = "ptx"
 	LangSYCL   Language = "sycl"
-	LangRTL    Language = "verilog"
-	LangBinary Language = "binary" // a vendor's own: cached builds, AOCX, xclbin, cubin
+	// Functions of a shared library that submit to a sycl::queue themselves.
+	LangSYCLLibrary Language = "sycl-library"
+	LangRTL         Language = "verilog"
+	LangBinary      Language = "binary" // a vendor's own: cached builds, AOCX, xclbin, cubin
 )
 
 // A Source is what Compile takes. It is self-contained: text languages come

@@ -15,6 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/tandemrun/tandem/devices"
+	"github.com/tandemrun/tandem/devices/all"
 	"github.com/tandemrun/tandem/devices/cuda"
 	"github.com/tandemrun/tandem/devices/cuda/cudatest"
 	"github.com/tandemrun/tandem/devices/cuda/nvrtc"
@@ -78,9 +79,21 @@ func TestFPGAEmulationScripts(t *testing.T) {
 	})
 }
 
+// TestSYCLScripts runs those that need a SYCL runtime, its headers, a compiler
+// for C++, and PoCL.
+func TestSYCLScripts(t *testing.T) {
+	requireOpenCL(t)
+	devicetest.Require(t, "sycl", (&sycl.Driver{}).Probe(t.Context()).Reason)
+	runScripts(t, "sycl", func(e *testscript.Env) {
+		e.Setenv(find.RootVariable, os.Getenv(find.RootVariable))
+		program, _, _ := strings.Cut(e.Getenv("PATH"), string(filepath.ListSeparator))
+		e.Setenv("PROGRAM", program)
+	})
+}
+
 func requireOpenCL(t *testing.T) {
 	t.Helper()
-	b := (&opencl.Driver{}).Probe(t.Context())
+	b := (&opencl.Driver{Beside: all.IntelOpenCL()}).Probe(t.Context())
 	if !b.Available {
 		devicetest.Require(t, "opencl", b.Reason)
 	}

@@ -62,7 +62,8 @@ func (v *verifyJSON) text() string {
 // only where there is no other.
 func (a *app) verify(ctx context.Context, p *pipeline.Pipeline, s *tandem.Session, done *job) (*verifyJSON, error) {
 	var candidates []string
-	for _, b := range s.Backends() {
+	for _, driver := range a.drivers() {
+		b := driver.Probe(ctx)
 		for i := range b.Devices {
 			candidates = append(candidates, b.Devices[i].ID)
 		}

@@ -15,7 +15,7 @@ import (
 // LangLibrary are functions of a shared library that submit to a sycl::queue
 // themselves; the source's text is the library's bytes. See
 // include/tandem/sycl.hpp.
-const LangLibrary devices.Language = "sycl-library"
+const LangLibrary = devices.LangSYCLLibrary
 
 // traits are what the driver itself needs to know of a device beyond Info.
 type traits struct {

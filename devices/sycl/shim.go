@@ -109,31 +109,56 @@ func BuildShim(ctx context.Context, out string) (string, find.Runtime, error) {
 // command that brings what is missing.
 func Hint(err error) string { return hintOf(err) }
 
+// BuildProgram compiles a program in C++ that links to the SYCL runtime of this
+// machine, and writes it to the file out: what the bridge can be compared with.
+// What is missing for that is an error like BuildShim's.
+func BuildProgram(ctx context.Context, source []byte, out string) error {
+	r, ok := find.SYCL()
+	if !ok {
+		return &missingError{"no SYCL runtime (libsycl.so) is there", installHint()}
+	}
+	cxx, err := compiler()
+	if err != nil {
+		return err
+	}
+	args := []string{"-Wl,--disable-new-dtags"} // the path is for what the runtime needs, too
+	if r.OpenCL != "" {
+		args = append(args, r.OpenCL)
+	} else {
+		args = append(args, "-l:libOpenCL.so.1")
+	}
+	return compileCXX(ctx, cxx, r, "program", source, out, args...)
+}
+
+// compileShim compiles the shim.
+func compileShim(ctx context.Context, cxx []string, r find.Runtime, path string) error {
+	return compileCXX(ctx, cxx, r, "shim", shimSource, path, "-shared", "-fPIC", "-fvisibility=hidden", "-ldl", "-lpthread")
+}
+
 // compileTimeout bounds the C++ compiler, which takes some seconds.
 const compileTimeout = 5 * time.Minute
 
-// compileShim compiles the shim next to path and renames it, so that nobody
-// ever loads half a file.
-func compileShim(ctx context.Context, cxx []string, r find.Runtime, path string) error {
+// compileCXX compiles a source next to path and renames what comes out, so that
+// nobody ever loads half a file.
+func compileCXX(ctx context.Context, cxx []string, r find.Runtime, what string, text []byte, path string, more ...string) error {
 	if r.Include == "" {
 		return &missingError{fmt.Sprintf("the SYCL runtime %s has no headers (sycl/sycl.hpp)", r.SYCL),
 			"install the headers of the same version (in the wheels: intel-sycl-rt), or set " + ShimVariable + " to a shim that was built elsewhere"}
 	}
 	dir, err := os.MkdirTemp(filepath.Dir(path), ".build-")
 	if err != nil {
-		return fmt.Errorf("sycl: build the shim %s: %w: %w", path, err, devices.ErrUnavailable)
+		return fmt.Errorf("sycl: build the %s %s: %w: %w", what, path, err, devices.ErrUnavailable)
 	}
 	defer os.RemoveAll(dir)
-	source, object := filepath.Join(dir, "shim.cpp"), filepath.Join(dir, "shim.so")
-	if err := os.WriteFile(source, shimSource, 0o600); err != nil {
-		return fmt.Errorf("sycl: build the shim: %w: %w", err, devices.ErrUnavailable)
+	source, object := filepath.Join(dir, what+".cpp"), filepath.Join(dir, what)
+	if err := os.WriteFile(source, text, 0o600); err != nil {
+		return fmt.Errorf("sycl: build the %s: %w: %w", what, err, devices.ErrUnavailable)
 	}
 	bounded, cancel := context.WithTimeout(ctx, compileTimeout)
 	defer cancel()
-	args := append(cxx[1:len(cxx):len(cxx)], "-std=c++17", "-O2", "-shared", "-fPIC", "-fvisibility=hidden", "-w",
-		"-DSYCL_DISABLE_FSYCL_SYCLHPP_WARNING", "-I"+r.Include, source, "-o", object,
-		r.SYCL, "-Wl,-rpath,"+r.LibDir, "-Wl,--allow-shlib-undefined", "-ldl", "-lpthread")
-	cmd := exec.CommandContext(bounded, cxx[0], args...)
+	args := append(cxx[1:len(cxx):len(cxx)], "-std=c++17", "-O2", "-w", "-DSYCL_DISABLE_FSYCL_SYCLHPP_WARNING", "-I"+r.Include,
+		source, "-o", object, r.SYCL, "-Wl,-rpath,"+r.LibDir, "-Wl,--allow-shlib-undefined")
+	cmd := exec.CommandContext(bounded, cxx[0], append(args, more...)...)
 	cmd.WaitDelay = time.Second
 	var log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &log, &log
@@ -141,11 +166,11 @@ func compileShim(ctx context.Context, cxx []string, r find.Runtime, path string)
 		if cause := context.Cause(ctx); cause != nil {
 			return cause
 		}
-		return &devices.CompileError{Source: "shim.cpp", Device: backend, Log: log.String(),
+		return &devices.CompileError{Source: what + ".cpp", Device: backend, Log: log.String(),
 			Err: fmt.Errorf("%s: %w: %w", strings.Join(cxx, " "), err, devices.ErrUnavailable)}
 	}
 	if err := os.Rename(object, path); err != nil {
-		return fmt.Errorf("sycl: build the shim: %w: %w", err, devices.ErrUnavailable)
+		return fmt.Errorf("sycl: build the %s: %w: %w", what, err, devices.ErrUnavailable)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/tandemrun/tandem/kernels/clc"
 	"github.com/tandemrun/tandem/kernels/cudasrc"
 	"github.com/tandemrun/tandem/kernels/library"
+	"github.com/tandemrun/tandem/kernels/spirv"
 	"github.com/tandemrun/tandem/kernels/syclsrc"
 )
 
@@ -71,6 +72,9 @@ func (r *reader) readKernel(n *node, path string) *kernels.Kernel {
 	if lang == devices.LangRTL {
 		return r.pickRTL(src, f, name, entry, path)
 	}
+	if isStated(lang) {
+		return r.pickStated(src, f, name, entry, path)
+	}
 	for _, k := range src.good {
 		if k.Name == entry || (entry == "" && len(src.good) == 1 && src.err == nil) {
 			return k
@@ -80,11 +84,28 @@ func (r *reader) readKernel(n *node, path string) *kernels.Kernel {
 	return nil
 }
 
+// languages are those of the kernel files that are read.
+var languages = []devices.Language{devices.LangOpenCL, devices.LangCUDA, devices.LangSPIRV, devices.LangSYCL, devices.LangSYCLLibrary, devices.LangRTL}
+
+func languageNames() []string {
+	var names []string
+	for _, l := range languages {
+		names = append(names, string(l))
+	}
+	return names
+}
+
+// oneOf is "a, b or c".
+func oneOf(names []string) string {
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
 // language finds the language of a source and holds it against those that are
 // read.
 func (r *reader) language(lang, file *node, name, path string) (devices.Language, bool) {
-	known := []devices.Language{devices.LangOpenCL, devices.LangSPIRV, devices.LangCUDA, devices.LangPTX, devices.LangSYCL, devices.LangRTL, devices.LangBinary, devices.LangGo}
-	byExt := map[string]devices.Language{".cl": devices.LangOpenCL, ".spv": devices.LangSPIRV, ".cu": devices.LangCUDA, ".ptx": devices.LangPTX,
+	known := []devices.Language{devices.LangOpenCL, devices.LangSPIRV, devices.LangCUDA, devices.LangPTX, devices.LangSYCL, devices.LangSYCLLibrary, devices.LangRTL, devices.LangBinary, devices.LangGo}
+	byExt := map[string]devices.Language{".cl": devices.LangOpenCL, ".spv": devices.LangSPIRV, ".so": devices.LangSYCLLibrary, ".cu": devices.LangCUDA, ".ptx": devices.LangPTX,
 		".cpp": devices.LangSYCL, ".v": devices.LangRTL, ".sv": devices.LangRTL, ".aocx": devices.LangBinary, ".xclbin": devices.LangBinary}
 	l, at, where := byExt[strings.ToLower(filepath.Ext(name))], file, path+".file"
 	if lang != nil {
@@ -94,7 +115,7 @@ func (r *reader) language(lang, file *node, name, path string) (devices.Language
 		}
 		l, at, where = devices.Language(s), lang, path+".lang"
 		if !slices.Contains(known, l) {
-			r.add(at, where, "there is no language %q", clip(s)).Hint = near(s, []string{string(devices.LangOpenCL), string(devices.LangCUDA), string(devices.LangRTL), string(devices.LangSYCL)})
+			r.add(at, where, "there is no language %q", clip(s)).Hint = near(s, languageNames())
 			return "", false
 		}
 	}
@@ -102,10 +123,10 @@ func (r *reader) language(lang, file *node, name, path string) (devices.Language
 	case name == "":
 		return "", false
 	case l == "":
-		r.add(at, where, "the extension of %s does not say its language", clip(name)).Hint = "add lang: opencl, cuda, sycl or verilog"
+		r.add(at, where, "the extension of %s does not say its language", clip(name)).Hint = "add lang: " + oneOf(languageNames())
 		return "", false
-	case l != devices.LangOpenCL && l != devices.LangCUDA && l != devices.LangRTL && l != devices.LangSYCL && l != devices.LangBinary:
-		r.add(at, where, "sources in %s are not supported by this build yet", l).Hint = "kernel files are OpenCL C (.cl), CUDA C (.cu), SYCL C++ (.cpp) or Verilog (.v, .sv), or programs for FPGAs (.aocx, .xclbin)"
+	case !slices.Contains(languages, l) && l != devices.LangBinary:
+		r.add(at, where, "sources in %s are not supported by this build yet", l).Hint = "kernel files are OpenCL C (.cl), CUDA C (.cu), SPIR-V (.spv), SYCL C++ (.cpp), libraries of SYCL functions (.so) or Verilog (.v, .sv), or programs for FPGAs (.aocx, .xclbin)"
 		return "", false
 	}
 	return l, true
@@ -162,6 +183,10 @@ func (r *reader) readSource(path string, lang devices.Language, o clc.Options) *
 			src.good, src.err = cudasrc.Entries(path, o)
 		case devices.LangSYCL:
 			src.good, src.err = syclsrc.Entries(path, o)
+		case devices.LangSPIRV:
+			src.good, src.err = spirv.Entries(path)
+		case devices.LangSYCLLibrary:
+			src.good, src.err = readLibrary(path)
 		default:
 			src.good, src.err = clc.Entries(path, o)
 		}

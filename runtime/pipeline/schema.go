@@ -79,7 +79,11 @@ func alternative(t reflect.Type) *jsonschema.Schema {
 		}
 		return &jsonschema.Schema{Enum: names}
 	case reflect.TypeFor[languageName]():
-		return &jsonschema.Schema{Enum: []any{string(devices.LangOpenCL), string(devices.LangCUDA), string(devices.LangSYCL), string(devices.LangRTL)}}
+		var known []any
+		for _, l := range languages {
+			known = append(known, l)
+		}
+		return &jsonschema.Schema{Enum: known}
 	}
 	return nil
 }

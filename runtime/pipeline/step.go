@@ -203,6 +203,7 @@ func (r *reader) readStep(n *node, path string, s *scope, around *loop) *step {
 	if isBinary(st.kernel) {
 		r.stateParams(st)
 	}
+	r.state(st)
 	r.readPlacing(st, f, path)
 	if n := f["repeat"]; n != nil {
 		st.repeat = r.formula(n, path+".repeat", s)
