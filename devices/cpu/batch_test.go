@@ -288,6 +288,63 @@ func TestBatchRefused(t *testing.T) {
 	}
 }
 
+// TestBatchWakeUps has tasks that become ready together meet each other: a worker
+// that is not woken for the second one would leave the first waiting for ever.
+func TestBatchWakeUps(t *testing.T) {
+	devicetest.CheckGoroutines(t)
+	seed := uint64(time.Now().UnixNano())
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for _, workers := range []int{2, 4} {
+		var here atomic.Int32
+		all := make(chan struct{})
+		d, _, k := opened(t, workers, func(r devices.Range, _ *devices.Args) {
+			if r.Lo[0] == 0 {
+				return // the task that all others wait for
+			}
+			if int(here.Add(1)) == workers {
+				close(all)
+			}
+			<-all
+		})
+		batches := 4000
+		if testing.Short() {
+			batches = 1000
+		}
+		for i := range batches {
+			here.Store(0)
+			all = make(chan struct{})
+			b := &devices.Batch{}
+			for at := range 2 { // one work-item each, the first and the second of two
+				b.Forms = append(b.Forms, devices.Launch{Kernel: k, Range: devices.NDRange{Dims: 1, Size: [3]int{1}, Offset: [3]int{at}, Whole: [3]int{2}}})
+			}
+			b.Tasks = []devices.BatchTask{{}}
+			for w := range workers {
+				b.Next = append(b.Next, int32(1+w))
+				b.Tasks = append(b.Tasks, devices.BatchTask{Form: 1, Next: int32(workers), Waits: 1})
+			}
+			if rng.IntN(2) == 0 { // or all are ready at once
+				b.Next, b.Tasks = nil, b.Tasks[1:]
+				for w := range b.Tasks {
+					b.Tasks[w] = devices.BatchTask{Form: 1}
+				}
+			}
+			host := &idleHost{over: make(chan struct{})}
+			b.Host = host
+			if err := d.(devices.Batcher).RunBatch(b); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case <-host.over:
+			case <-time.After(20 * time.Second):
+				t.Fatalf("seed %d: batch %d: %d of %d workers met", seed, i, here.Load(), workers)
+			}
+			for range rng.IntN(200) { // up to about as long as workers look around
+				runtime.Gosched()
+			}
+		}
+	}
+}
+
 // BenchmarkBatch is what an empty task of a batch costs.
 func BenchmarkBatch(b *testing.B) {
 	for name, shape := range map[string]func(i int) []int32{
@@ -324,7 +381,7 @@ func BenchmarkBatch(b *testing.B) {
 
 type idleHost struct{ over chan struct{} }
 
-func (n *idleHost) Begin(int32) error                                 { return nil }
+func (n *idleHost) Begin(int32) error                              { return nil }
 func (n *idleHost) Ended(int, int32, devices.Times, error)         {}
 func (n *idleHost) Follows(task, successor int32, err error) error { return err }
 func (n *idleHost) Over()                                          { close(n.over) }
