@@ -33,6 +33,33 @@
 //	            (Create, Destroy, AddKernelNode, AddEmptyNode, AddHostNode, GetNodes, NodeGetType, Instantiate, Launch, Upload,
 //	            ExecDestroy, ExecUpdate, ExecKernelNodeSetParams)
 //
+// Functions of arrays, textures, surfaces, the linker and further nodes of
+// graphs are there for programs to link against, say on standard error that
+// they are not known, and return CUDA_ERROR_NOT_SUPPORTED.
+//
+// # PTX
+//
+// The interpreter takes what NVRTC makes of CUDA C for targets up to sm, from
+// PTX or from a fat binary with uncompressed PTX: integers with carries, bit
+// fields and permutations; float, double, half and pairs of halves with every
+// rounding, .ftz and .sat; conversions; comparisons and predicates; memory of
+// all spaces with generic addresses, vectors and atomics; branches, indexed
+// branches, calls and recursion; barriers with counts and reductions; shuffles,
+// votes, matches and reductions of a warp; printf and assert. Anything else
+// makes the load fail with CUDA_ERROR_INVALID_PTX and a log that names the
+// instruction and its line: tensor cores, asynchronous copies, clusters,
+// textures, video instructions and calls through registers. Approximations
+// (ex2.approx, rcp.approx…) give the nearest result but for those of doubles,
+// which like the hardware's have 20 bits of mantissa.
+//
+// A warp's 32 work-items execute together; those that part meet again at the
+// lowest instruction that any of them is at, and one that spins for a lock lets
+// the others go on. Blocks are shared out over threads. Every access is checked:
+// an address outside of an allocation (by one byte, not by a page as on
+// hardware), a misaligned one, and memory of another device without peer access
+// end the launch, and standard error says which kernel, line, work-item and
+// address it was. New device and shared memory holds a pattern, not zeros.
+//
 // # Rules
 //
 // Calls need cuInit and, most of them, a context that is current on the calling

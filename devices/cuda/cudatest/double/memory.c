@@ -415,19 +415,33 @@ API CUresult cuPointerGetAttributes(unsigned n, int *names, void **out, CUdevice
 }
 
 // Hints: where the bytes of managed memory lie makes no difference here.
+static CUresult managed(const char *name, CUdeviceptr p, size_t size, bool rest_ok) {
+    context *c;
+    CUresult r = enter_context(name, &c);
+    if (r)
+        LEAVE(r);
+    region *g = find_region(p, size);
+    LEAVE(g && g->kind == R_MANAGED && rest_ok ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+}
+
+static bool advice_ok(int advice) { return advice >= 1 && advice <= 6; }
+static bool place_ok(CUmemLocation l) { return l.type == 1 ? device_at(l.id) != NULL : l.type >= 2 && l.type <= 4; }
+
 API CUresult cuMemAdvise(CUdeviceptr p, size_t size, int advice, CUdevice dev) {
-    ENTER_CTX(c);
-    (void)c;
     (void)dev;
-    region *r = find_region(p, size);
-    LEAVE(r && r->kind == R_MANAGED && advice >= 1 && advice <= 6 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+    return managed(__func__, p, size, advice_ok(advice));
+}
+
+API CUresult cuMemAdvise_v2(CUdeviceptr p, size_t size, int advice, CUmemLocation place) {
+    return managed(__func__, p, size, advice_ok(advice) && place_ok(place));
 }
 
 API CUresult cuMemPrefetchAsync(CUdeviceptr p, size_t size, CUdevice dev, CUstream h) {
-    ENTER_CTX(c);
-    CUresult err;
-    region *r = find_region(p, size);
-    if (!stream_of(h, c, &err))
-        LEAVE(err);
-    LEAVE(r && r->kind == R_MANAGED && (dev == -1 || device_at(dev)) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+    (void)h;
+    return managed(__func__, p, size, dev == -1 || device_at(dev));
+}
+
+API CUresult cuMemPrefetchAsync_v2(CUdeviceptr p, size_t size, CUmemLocation place, unsigned flags, CUstream h) {
+    (void)h;
+    return managed(__func__, p, size, place_ok(place) && !flags);
 }
