@@ -253,7 +253,7 @@ void fault(warp *w, const insn *in, int lane, CUresult code, const char *format,
 
 // warp.c
 typedef enum { W_DONE, W_WAITING, W_FAULT } outcome;
-void start_frame(warp *w, const frame *f, bool constants);
+void start_frame(warp *w, const frame *f, bool everything);
 outcome run_warp(warp *w);
 void release_barriers(block *b, bool *progress);
 

@@ -10,23 +10,35 @@
 #define TURN 4096
 
 static void fill(char *row, uint64_t v, int width) {
-    for (int i = 0; i < LANES; i++)
-        switch (width) {
-        case 0: row[i] = (char)v; break;
-        case 2: ((uint16_t *)row)[i] = (uint16_t)v; break;
-        case 4: ((uint32_t *)row)[i] = (uint32_t)v; break;
-        default: ((uint64_t *)row)[i] = v; break;
-        }
+    switch (width) {
+    case 0:
+        memset(row, (int)v, LANES);
+        return;
+    case 2:
+        for (int i = 0; i < LANES; i++)
+            ((uint16_t *)row)[i] = (uint16_t)v;
+        return;
+    case 4:
+        for (int i = 0; i < LANES; i++)
+            ((uint32_t *)row)[i] = (uint32_t)v;
+        return;
+    default:
+        for (int i = 0; i < LANES; i++)
+            ((uint64_t *)row)[i] = v;
+    }
 }
 
 static void fill_ids(warp *w, const fn_code *fn) {
     const unsigned *dim = w->grid->launch->block;
     unsigned t = (unsigned)w->number * LANES, x = t % dim[0], y = t / dim[0] % dim[1], z = t / dim[0] / dim[1];
-    for (int i = 0; i < LANES; i++) {
-        const unsigned id[3] = {x, y, z};
-        for (int k = 0; k < 3; k++)
-            if (fn->special[S_TIDX + k])
-                AT(uint32_t, fn->special[S_TIDX + k])[i] = id[k];
+    bool line = dim[1] == 1 && dim[2] == 1;
+    uint32_t id[3][LANES] = {{0}};
+    for (unsigned i = 0; i < LANES; i++) {
+        id[0][i] = line ? t + i : x;
+        if (line)
+            continue;
+        id[1][i] = y;
+        id[2][i] = z;
         if (++x == dim[0]) {
             x = 0;
             if (++y == dim[1]) {
@@ -35,23 +47,40 @@ static void fill_ids(warp *w, const fn_code *fn) {
             }
         }
     }
+    for (int k = 0; k < 3; k++)
+        if (fn->special[S_TIDX + k])
+            memcpy(w->regs + fn->special[S_TIDX + k], id[k], sizeof id[k]);
 }
 
-// start_frame fills the constants and the special registers of the topmost frame.
-void start_frame(warp *w, const frame *f, bool constants) {
+static uint32_t lane_mask(int k, uint32_t i) {
+    switch (k) {
+    case S_LANE: return i;
+    case S_LT: return (1u << i) - 1;
+    case S_LE: return (2u << i) - 1;
+    case S_EQ: return 1u << i;
+    case S_GE: return ~((1u << i) - 1);
+    default: return ~((2u << i) - 1);
+    }
+}
+
+// start_frame fills the special registers of the topmost frame that differ
+// between warps, and with everything those and the constants that are the same
+// for the whole launch.
+void start_frame(warp *w, const frame *f, bool everything) {
     const fn_code *fn = f->fn;
     const launch *l = w->grid->launch;
     w->regs = w->stack + f->at;
-    for (int i = 0; i < fn->nconsts && constants; i++) {
+    for (int i = 0; i < fn->nconsts && everything; i++) {
         const constant *c = &fn->consts[i];
         fill(w->regs + c->at, c->bits + (c->of == CONST_LOCAL ? f->local : 0), c->width);
     }
     if (fn->special[S_TIDX] || fn->special[S_TIDY] || fn->special[S_TIDZ])
         fill_ids(w, fn);
     for (int k = S_NTIDX; k < S_COUNT; k++) {
-        if (!fn->special[k])
+        bool varies = k == S_WARP || (k >= S_CTAX && k <= S_CTAZ);
+        if (!fn->special[k] || (!varies && !everything))
             continue;
-        uint32_t v = 0;
+        uint32_t v = 0, *row = AT(uint32_t, fn->special[k]);
         switch (k) {
         case S_NTIDX: case S_NTIDY: case S_NTIDZ: v = l->block[k - S_NTIDX]; break;
         case S_CTAX: case S_CTAY: case S_CTAZ: v = w->blk->id[k - S_CTAX]; break;
@@ -62,17 +91,12 @@ void start_frame(warp *w, const frame *f, bool constants) {
         case S_DYNSHARED: v = l->shared; break;
         case S_TOTALSHARED: v = w->grid->shared; break;
         }
-        uint32_t *row = AT(uint32_t, fn->special[k]);
-        for (uint32_t i = 0; i < LANES; i++)
-            switch (k) {
-            case S_LANE: row[i] = i; break;
-            case S_LT: row[i] = (1u << i) - 1; break;
-            case S_LE: row[i] = (2u << i) - 1; break;
-            case S_EQ: row[i] = 1u << i; break;
-            case S_GE: row[i] = ~((1u << i) - 1); break;
-            case S_GT: row[i] = ~((2u << i) - 1); break;
-            default: row[i] = v; break;
-            }
+        if (k == S_LANE || (k >= S_LT && k <= S_GT))
+            for (uint32_t i = 0; i < LANES; i++)
+                row[i] = lane_mask(k, i);
+        else
+            for (uint32_t i = 0; i < LANES; i++)
+                row[i] = v;
     }
 }
 
