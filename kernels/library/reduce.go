@@ -85,6 +85,9 @@ func (f fold[T, A]) all(x, y []T, at, end int, s *[lanes]A) {
 	if at < end {
 		at += lanes * f.rows(x[at:end], y[at:end], s)
 	}
+	if at >= end {
+		return
+	}
 	for l := 0; l < lanes; l += laneGroup {
 		f.group(x, y, at+l, end, (*[laneGroup]A)(s[l:]))
 	}
