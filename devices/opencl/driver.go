@@ -91,7 +91,10 @@ func (d *Driver) probe(ctx context.Context, sel selection) devices.Backend {
 	found := lib.list(sel)
 	b.Library = lib.api.lib.Path()
 	b.Version = strings.Join(found.versions, "; ")
-	b.Warnings = append(append(b.Warnings, lib.warnings...), found.warnings...)
+	if !sel.fpgas || d.Vendor { // else Probe has said so
+		b.Warnings = append(b.Warnings, lib.warnings...)
+	}
+	b.Warnings = append(b.Warnings, found.warnings...)
 	for _, dev := range found.devices {
 		b.Devices = append(b.Devices, dev.info)
 	}

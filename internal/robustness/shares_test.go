@@ -105,7 +105,7 @@ func TestTwins(t *testing.T) {
 		{"opencl:99999999999999999999", []string{"opencl:0"}},
 		{"cpu:1", []string{`"cpu:1"`, "index 0 only", "cpu:0"}},
 		{"opencel", []string{`did you mean "opencl"?`}},
-		{"!opencl,!cpu", []string{"leaves no device"}},
+		{"!opencl,!cpu,!fpga", []string{"leaves no device"}},
 		{"", nil},
 	} {
 		t.Run("selector "+c.selector, func(t *testing.T) {
