@@ -10,9 +10,10 @@ import (
 	tandem "github.com/tandemrun/tandem/runtime"
 
 	"github.com/tandemrun/tandem/devices"
-	"github.com/tandemrun/tandem/devices/all"
+	"github.com/tandemrun/tandem/devices/cpu"
 	"github.com/tandemrun/tandem/devices/devicetest"
 	"github.com/tandemrun/tandem/devices/fpga"
+	"github.com/tandemrun/tandem/devices/opencl"
 	"github.com/tandemrun/tandem/kernels/clc"
 )
 
@@ -63,7 +64,7 @@ func TestBinaryKernels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := tandem.Open(ctx, tandem.Config{Drivers: all.Drivers(), Emulate: p.Asks})
+	s, err := tandem.Open(ctx, tandem.Config{Drivers: []devices.Driver{cpu.Driver{}, &fpga.Driver{Vendors: []*opencl.Driver{v}}}, Emulate: p.Asks})
 	if err != nil {
 		t.Fatal(err)
 	}
