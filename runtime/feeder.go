@@ -80,7 +80,7 @@ func (f *feeder) RunBatch(b *devices.Batch) error {
 	if err != nil {
 		return err
 	}
-	r := &feed{f: f, b: b, wake: make(chan struct{}, 1), place: make([]feedPlace, len(b.Tasks)), load: make([]int, len(set))}
+	r := &feed{f: f, b: b, wake: make(chan struct{}, 1), place: make([]feedPlace, len(b.Tasks))}
 	for _, q := range set {
 		r.queues = append(r.queues, &feedQueue{queue: q})
 	}
@@ -95,7 +95,6 @@ type feed struct {
 	queues []*feedQueue
 	wake   chan struct{}
 	place  []feedPlace // by task
-	load   []int       // by queue: tasks given to it
 	before []int32     // predecessors of the tasks, in turn
 	starts []int32     // where those of each task begin in before
 	barred map[int32]error
@@ -124,8 +123,8 @@ type issuedTask struct {
 	event devices.Event
 }
 
-// feedSlack is how many tasks more than others a queue may have been given and
-// still get the next of a chain that it holds.
+// feedSlack is how many tasks more than another a queue may hold and still get
+// one that comes after a task of its own.
 const feedSlack = 8
 
 // Complete is told by the driver of the end of a watched task.
@@ -237,7 +236,6 @@ func (r *feed) one(t int32) {
 		return
 	}
 	q.issued = append(q.issued, issuedTask{t, ev})
-	r.load[n]++
 	r.place[t] = feedPlace{int32(n), q.retired + int32(len(q.issued))}
 	if q.unwatched++; q.unwatched >= watchEvery {
 		q.unwatched = 0
@@ -245,17 +243,22 @@ func (r *feed) one(t int32) {
 	}
 }
 
-// choose is the queue for a task: one that holds a task before it, unless that
-// has been given too many.
+// choose is the queue for a task: the one whose last task it comes after, or one
+// that holds a task before it, unless that has much more on it than another.
 func (r *feed) choose(before []int32) int {
 	least := 0
-	for i := range r.load {
-		if r.load[i] < r.load[least] {
+	for i, q := range r.queues {
+		if len(q.issued) < len(r.queues[least].issued) {
 			least = i
 		}
 	}
 	for i := len(before) - 1; i >= 0; i-- {
-		if p := r.place[before[i]]; p.at > 0 && r.load[p.queue] <= r.load[least]+feedSlack {
+		p := r.place[before[i]]
+		if p.at == 0 {
+			continue
+		}
+		q := r.queues[p.queue]
+		if p.at == q.retired+int32(len(q.issued)) || len(q.issued) <= len(r.queues[least].issued)+feedSlack {
 			return int(p.queue)
 		}
 	}
