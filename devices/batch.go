@@ -35,6 +35,14 @@ type BatchTask struct {
 	Waits            int32 // how many tasks have it among their Next
 }
 
+// Successors are the tasks that come after task t, a part of Next.
+func (b *Batch) Successors(t int32) []int32 {
+	if int(t)+1 < len(b.Tasks) {
+		return b.Next[b.Tasks[t].Next:b.Tasks[t+1].Next]
+	}
+	return b.Next[b.Tasks[t].Next:]
+}
+
 // A BatchHost watches a batch. Its methods are called on the device's workers,
 // several at a time, and must not wait for anything of the device.
 type BatchHost interface {

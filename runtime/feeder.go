@@ -162,7 +162,7 @@ func (r *feed) turnRound() {
 	r.before = make([]int32, len(b.Next))
 	filled := make([]int32, len(b.Tasks))
 	for i := range int32(len(b.Tasks)) {
-		for _, s := range r.next(i) {
+		for _, s := range r.b.Successors(i) {
 			r.before[r.starts[s]+filled[s]] = i
 			filled[s]++
 		}
@@ -171,14 +171,6 @@ func (r *feed) turnRound() {
 
 // predecessors are the tasks that t comes after.
 func (r *feed) predecessors(t int32) []int32 { return r.before[r.starts[t]:r.starts[t+1]] }
-
-func (r *feed) next(t int32) []int32 {
-	tasks := r.b.Tasks
-	if int(t)+1 < len(tasks) {
-		return r.b.Next[tasks[t].Next:tasks[t+1].Next]
-	}
-	return r.b.Next[tasks[t].Next:]
-}
 
 func (r *feed) inFlight() (n int) {
 	for _, q := range r.queues {
@@ -404,7 +396,7 @@ func (r *feed) retire(n int, q *feedQueue) bool {
 // over tells the host of the end of a task.
 func (r *feed) over(worker int, t int32, times devices.Times, err error) {
 	if err != nil {
-		for _, s := range r.next(t) {
+		for _, s := range r.b.Successors(t) {
 			if why := r.b.Host.Follows(t, s, err); why != nil && r.barred[s] == nil {
 				if r.barred == nil {
 					r.barred = map[int32]error{}

@@ -41,71 +41,13 @@ type form struct {
 	locals  []local
 }
 
-// indices is a worker's own ready tasks, like deque.
-type indices struct {
-	top    atomic.Int64
-	_      [56]byte
-	bottom atomic.Int64
-	ring   [indicesSize]atomic.Int32
-	done   int64 // tasks that the worker has ended and not yet said so; its own
-	_      [48]byte
-}
-
 const (
-	indicesSize = 512
 	// lookAt is how many tasks a worker looks at for one without predecessors
 	// at a time.
 	lookAt = 32
 	// learnEvery is how many short tasks teach a function once.
 	learnEvery = 32
 )
-
-func (q *indices) push(t int32) bool {
-	b := q.bottom.Load()
-	if b-q.top.Load() >= indicesSize {
-		return false
-	}
-	q.ring[b%indicesSize].Store(t)
-	q.bottom.Store(b + 1)
-	return true
-}
-
-// pop takes the newest, -1 if there is none. For the owner.
-func (q *indices) pop() int32 {
-	b := q.bottom.Load() - 1
-	if b < q.top.Load() { // nothing there, and nobody else adds
-		return -1
-	}
-	q.bottom.Store(b)
-	t := q.top.Load()
-	if t > b {
-		q.bottom.Store(b + 1)
-		return -1
-	}
-	i := q.ring[b%indicesSize].Load()
-	if t == b { // the last one: a thief may be at it
-		if !q.top.CompareAndSwap(t, t+1) {
-			i = -1
-		}
-		q.bottom.Store(b + 1)
-	}
-	return i
-}
-
-// steal takes the oldest, -1 if there is none or another one was faster.
-func (q *indices) steal() int32 {
-	t := q.top.Load()
-	if t >= q.bottom.Load() {
-		return -1
-	}
-	i := q.ring[t%indicesSize].Load()
-	if !q.top.CompareAndSwap(t, t+1) {
-		return -1
-	}
-	return i
-}
-
-func (q *indices) empty() bool { return q.top.Load() >= q.bottom.Load() }
 
 // RunBatch starts a batch on the device's workers.
 func (d *device) RunBatch(b *devices.Batch) error {
@@ -185,15 +127,6 @@ func (r *batch) prepare() error {
 		}
 	}
 	return nil
-}
-
-// next is the successors of task t.
-func (r *batch) next(t int32) []int32 {
-	b := r.b
-	if int(t)+1 < len(b.Tasks) {
-		return b.Next[b.Tasks[t].Next:b.Tasks[t+1].Next]
-	}
-	return b.Next[b.Tasks[t].Next:]
 }
 
 // take finds a ready task for w, -1 if there is none.
@@ -401,7 +334,7 @@ func (r *batch) over(w *worker, t int32, times devices.Times, err error) (next i
 	r.b.Host.Ended(w.index, t, times, err)
 	next = -1
 	woken := false
-	for _, s := range r.next(t) {
+	for _, s := range r.b.Successors(t) {
 		if err != nil {
 			if why := r.b.Host.Follows(t, s, err); why != nil {
 				r.bar(s, why)
@@ -498,72 +431,4 @@ func (s *scratch) task(r *batch, t int32, f *form) *devices.Args {
 		s.place(s.taskHost, f.locals)
 	}
 	return &s.taskArgs
-}
-
-// begin enters a batch among those that workers look for work in.
-func (p *pool) begin(r *batch) {
-	p.batchMu.Lock()
-	r.after = p.batch
-	if p.batch != nil {
-		p.batch.before = r
-	}
-	p.batch = r
-	p.batches.Add(1)
-	p.batchMu.Unlock()
-	for range min(len(r.b.Tasks), len(p.workers)) {
-		if !p.wakeUp() {
-			break
-		}
-	}
-}
-
-// end takes out a batch of which every task is over.
-func (p *pool) end(r *batch) {
-	p.batchMu.Lock()
-	if r.before != nil {
-		r.before.after = r.after
-	} else {
-		p.batch = r.after
-	}
-	if r.after != nil {
-		r.after.before = r.before
-	}
-	p.batches.Add(-1)
-	p.batchMu.Unlock()
-}
-
-// findTask looks for a ready task in every batch.
-func (p *pool) findTask(w *worker) (*batch, int32) {
-	if p.batches.Load() == 0 {
-		return nil, -1
-	}
-	p.batchMu.Lock()
-	list := w.batches[:0]
-	for r := p.batch; r != nil; r = r.after {
-		list = append(list, r)
-	}
-	p.batchMu.Unlock()
-	w.batches = list
-	defer clear(list)
-	for i := range list { // in turn, so that none starves
-		r := list[(int(w.tick)+i)%len(list)]
-		if t := r.take(w); t >= 0 {
-			return r, t
-		}
-	}
-	return nil, -1
-}
-
-func (p *pool) batchWork() bool {
-	if p.batches.Load() == 0 {
-		return false
-	}
-	p.batchMu.Lock()
-	defer p.batchMu.Unlock()
-	for r := p.batch; r != nil; r = r.after {
-		if r.hasWork() {
-			return true
-		}
-	}
-	return false
 }

@@ -12,6 +12,7 @@ import (
 	"unsafe"
 
 	"github.com/tandemrun/tandem/devices"
+	"github.com/tandemrun/tandem/devices/cuda/health"
 )
 
 // traits are what the driver itself needs to know of a device beyond Info.
@@ -68,7 +69,7 @@ func (a *api) describe(dev int32) listed {
 		info.SubGroupSizes = []int{w}
 	}
 	info.UUID = a.uuid(dev, info.Name)
-	info.PCI = normalPCI(a.deviceText(a.deviceGetPCIBusID, dev))
+	info.PCI = health.NormalPCI(a.deviceText(a.deviceGetPCIBusID, dev))
 	switch {
 	case info.PCI != "":
 		info.PhysicalID = "pci:" + info.PCI
@@ -132,22 +133,6 @@ func (a *api) uuid(dev int32, name string) string {
 	}
 	h := hex.EncodeToString(b[:])
 	return prefix + h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
-}
-
-var pciPattern = regexp.MustCompile(`^([0-9a-fA-F]{4,8}):([0-9a-fA-F]{2}):([0-9a-fA-F]{2})\.([0-7])$`)
-
-// normalPCI writes a PCI address as the kernel does, "0000:65:00.0"; "" for
-// what is none.
-func normalPCI(s string) string {
-	m := pciPattern.FindStringSubmatch(s)
-	if m == nil {
-		return ""
-	}
-	domain, err := strconv.ParseUint(m[1], 16, 32)
-	if err != nil {
-		return ""
-	}
-	return strings.ToLower(fmt.Sprintf("%04x:%s:%s.%s", domain, m[2], m[3], m[4]))
 }
 
 // numaNode reads the NUMA node of a PCI device below the given root of sysfs;
