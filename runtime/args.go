@@ -25,7 +25,9 @@ func RangeLocal(size, local []int) devices.NDRange {
 
 // An Arg is a kernel argument with more to say than its value; see [In],
 // [Out], [InOut], [Local] and [Named].
-type Arg struct {
+type Arg struct{ *arg } // a pointer: it goes into an interface without an allocation
+
+type arg struct {
 	name  string
 	mode  kernels.Access
 	local int64
@@ -33,25 +35,44 @@ type Arg struct {
 }
 
 // In passes a buffer that the kernel only reads.
-func In(b any) Arg { return Arg{mode: kernels.Read, value: b} }
+func In(b any) Arg { return with(kernels.Read, b) }
 
 // Out passes a buffer whose old contents do not matter.
-func Out(b any) Arg { return Arg{mode: kernels.Write, value: b} }
+func Out(b any) Arg { return with(kernels.Write, b) }
 
 // InOut passes a buffer that the kernel reads and writes.
-func InOut(b any) Arg { return Arg{mode: kernels.ReadWrite, value: b} }
+func InOut(b any) Arg { return with(kernels.ReadWrite, b) }
+
+// with is v in a mode. Buffers have these at hand.
+func with(mode kernels.Access, v any) Arg {
+	if x, ok := v.(bufferer); ok {
+		if b := x.buffer(); b != nil {
+			return Arg{&b.as[mode]}
+		}
+	}
+	return Arg{&arg{mode: mode, value: v}}
+}
 
 // Local passes an amount of local memory for a __local parameter.
-func Local(bytes int64) Arg { return Arg{local: bytes} }
+func Local(bytes int64) Arg { return Arg{&arg{local: bytes}} }
 
 // Named passes an argument by its parameter's name; v is anything that Add
 // takes, also another Arg.
 func Named(name string, v any) Arg {
+	n := arg{value: v}
 	if a, ok := v.(Arg); ok {
-		a.name = name
-		return a
+		n = a.said()
 	}
-	return Arg{name: name, value: v}
+	n.name = name
+	return Arg{&n}
+}
+
+// said is what the argument has to say; the zero Arg says nothing.
+func (a Arg) said() arg {
+	if a.arg == nil {
+		return arg{}
+	}
+	return *a.arg
 }
 
 // bufferer is a *Buffer or a *Slice of any type.
@@ -59,9 +80,9 @@ type bufferer interface{ buffer() *Buffer }
 
 // given turns what a caller passed into what Bind takes, and the buffer in it.
 func given(v any) (kernels.Given, *Buffer, error) {
-	a, ok := v.(Arg)
-	if !ok {
-		a = Arg{value: v}
+	a := arg{value: v}
+	if more, ok := v.(Arg); ok {
+		a = more.said()
 	}
 	g := kernels.Given{Name: a.name, Mode: a.mode, LocalBytes: a.local}
 	if a.local != 0 {

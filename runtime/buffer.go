@@ -21,8 +21,9 @@ type Buffer struct {
 	session *Session
 	array   kernels.Array
 	bytes   int64
-	number  int   // counts the session's buffers
-	err     error // why it could not be made; every use reports it
+	number  int                        // counts the session's buffers
+	err     error                      // why it could not be made; every use reports it
+	as      [kernels.ReadWrite + 1]arg // it as an argument, by mode
 
 	// The pages are the session's until freed; who writes or reads them is an
 	// operation in order with the others.
@@ -38,6 +39,9 @@ type Buffer struct {
 func (s *Session) NewBuffer(a kernels.Array) *Buffer {
 	a.Shape = slices.Clone(a.Shape)
 	b := &Buffer{session: s, array: a}
+	for mode := range b.as {
+		b.as[mode] = arg{mode: kernels.Access(mode), value: b}
+	}
 	var err error
 	if b.bytes, err = arrayBytes(&a); err == nil {
 		b.host, err = hostmem.Alloc(b.bytes)

@@ -45,8 +45,8 @@ func (pl *planner) chunks(i int, nd devices.NDRange, a *agent, run time.Duration
 		return pl.cut(i, nd, n)
 	}
 	var in, out int64
-	for j, b := range task.buffers {
-		if b == nil || place.bands[j] == nil {
+	for j, b := range task.buffers() {
+		if place.bands[j] == nil {
 			continue
 		}
 		from, to := b.region(place.bands[j], &nd)
@@ -99,11 +99,9 @@ func (pl *planner) cut(i int, nd devices.NDRange, n int) []devices.NDRange {
 // resident reports whether an earlier task of the graph wrote b, which then is
 // where that one ran, likely here.
 func (pl *planner) resident(i int, b *Buffer) bool {
-	for _, a := range pl.graph.task(i).after {
-		for j, w := range pl.graph.task(int(a)).buffers {
-			if w == b && pl.graph.task(int(a)).call.Args[j].Mode.Writes() {
-				return true
-			}
+	for _, a := range pl.graph.task(i).after() {
+		if pl.graph.task(int(a)).writes(b) {
+			return true
 		}
 	}
 	return false

@@ -30,17 +30,13 @@ func (r *Run) lowerTogether(members []int) {
 	s := r.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := &task{call: r.graph.task(members[0]).call}
-	for _, t := range members {
-		all.buffers = append(all.buffers, r.graph.task(t).buffers...)
-	}
 	c := &cohort{waiting: len(members)}
 	var fault error
 	for _, t := range members {
 		o := r.newOp()
 		o.cohort = c
 		c.ops = append(c.ops, o)
-		if o.fault = r.lowerShare(o, t, 0, all); o.fault != nil && fault == nil {
+		if o.fault = r.lowerShare(o, t, 0); o.fault != nil && fault == nil {
 			fault = fmt.Errorf("task %q, which is to run together with it: %w", r.graph.nameOf(t), rootCause(o.fault))
 		}
 	}

@@ -28,8 +28,8 @@ type direct struct {
 	forms   []directForm
 	tasks   []devices.BatchTask
 	next    []int32
-	buffers []directBuffer // by position in Graph.order
-	last    bitSet         // tasks that are the last to write one of their buffers
+	asked   []int32 // tasks of which anything was asked
+	last    bitSet  // those that are the last to write one of their buffers
 
 	mu       sync.Mutex
 	launches []devices.Launch // by form, with the kernels; nil: to be compiled
@@ -50,12 +50,6 @@ type directForm struct {
 type rival struct {
 	agent   *agent
 	variant *kernels.Variant
-}
-
-// directBuffer is how a graph uses a buffer.
-type directBuffer struct {
-	read    bool // before it is written, if it is
-	written bool
 }
 
 // bitSet is a set of task numbers.
@@ -135,8 +129,6 @@ func (d *direct) fastest() bool {
 // only to say what is wrong with it.
 func (d *direct) addTasks() bool {
 	g := d.graph
-	d.tasks = make([]devices.BatchTask, g.Len())
-	d.buffers = make([]directBuffer, len(g.order))
 	d.last = make(bitSet, (g.Len()+63)/64)
 	for _, u := range g.order {
 		if u.buf.bytes == 0 {
@@ -147,51 +139,29 @@ func (d *direct) addTasks() bool {
 		}
 	}
 	selected := map[string]*selection{}
-	forms := map[*kernels.Call]int32{}
-	var lastCall *kernels.Call
-	var form int32
-	args := 0
-	for i := range g.Len() {
-		t := g.task(i)
-		if w := t.asked; w != nil {
-			if w.timeout > 0 || w.repeat > 1 || len(w.split.Shares) > 0 {
+	for i, w := range g.asked {
+		if w == nil {
+			continue
+		}
+		if w.timeout > 0 || w.repeat > 1 || len(w.split.Shares) > 0 {
+			return false
+		}
+		if w.selector != "" && !d.allows(w.selector, selected) {
+			return false
+		}
+		d.asked = append(d.asked, int32(i))
+	}
+	d.tasks = make([]devices.BatchTask, 0, g.Len())
+	d.forms = make([]directForm, len(g.calls))
+	for _, block := range g.tasks {
+		for i := range block {
+			r := &block[i]
+			f := &d.forms[r.call]
+			if f.tasks == 0 && !d.prepare(f, g.task(len(d.tasks))) {
 				return false
 			}
-			if w.selector != "" && !d.allows(w.selector, selected) {
-				return false
-			}
-		}
-		if t.call != lastCall {
-			var known bool
-			if form, known = forms[t.call]; !known {
-				form = int32(len(d.forms))
-				if !d.addForm(t) {
-					return false
-				}
-				forms[t.call] = form
-			}
-			lastCall = t.call
-		}
-		d.forms[form].tasks++
-		d.tasks[i].Form, d.tasks[i].Args = form, int32(args)
-		n := args
-		for j, b := range t.buffers { // all reads of a task come before its writes
-			if b == nil {
-				continue
-			}
-			if u := &d.buffers[g.args[n]]; !u.written && t.call.Args[j].Mode.Reads() {
-				u.read = true
-			}
-			n++
-		}
-		for j, b := range t.buffers {
-			if b == nil {
-				continue
-			}
-			if t.call.Args[j].Mode.Writes() {
-				d.buffers[g.args[args]].written = true
-			}
-			args++
+			f.tasks++
+			d.tasks = append(d.tasks, devices.BatchTask{Form: r.call, Args: r.args, Waits: r.waits})
 		}
 	}
 	return true
@@ -204,18 +174,16 @@ func (d *direct) allows(selector string, selected map[string]*selection) bool {
 	return err == nil && chosen.ids()[d.agent.info.ID]
 }
 
-// addForm adds the call of a task, if the device takes it.
-func (d *direct) addForm(t *task) bool {
+// prepare makes the form of a task, if the device takes it.
+func (d *direct) prepare(f *directForm, t task) bool {
 	v, why := candidate(t, d.agent, nil)
 	if why != "" {
 		return false
 	}
 	p := &d.session.predictor
-	f := directForm{call: t.call, variant: v, key: p.key(t.call.Kernel, v, d.agent), size: size(t.call, t.call.Range.Items())}
-	for _, b := range t.buffers {
-		if b != nil {
-			f.zero += b.bytes
-		}
+	*f = directForm{call: t.call, variant: v, key: p.key(t.call.Kernel, v, d.agent), size: size(t.call, t.call.Range.Items()).WithFootprint()}
+	for _, b := range t.buffers() {
+		f.zero += b.bytes
 	}
 	for _, a := range d.session.agents {
 		if a == d.agent || a.onCall {
@@ -225,7 +193,6 @@ func (d *direct) addForm(t *task) bool {
 			f.rivals = append(f.rivals, rival{a, v})
 		}
 	}
-	d.forms = append(d.forms, f)
 	return true
 }
 
@@ -233,17 +200,27 @@ func (d *direct) addForm(t *task) bool {
 // order of Add is not the tasks' own.
 func (d *direct) addOrder() bool {
 	g := d.graph
-	if !g.forward() {
+	if g.turned {
 		return false
 	}
-	edges := 0
-	for i := range g.Len() {
-		after := g.task(i).after
+	edges := len(g.edges)
+	for _, p := range g.edges {
+		d.tasks[p].Next++
+	}
+	// A task that was asked to wait for others has a list of its own.
+	for _, i := range d.asked {
+		own, after := g.task(int(i)).afterData(), g.task(int(i)).after()
 		d.tasks[i].Waits = int32(len(after))
-		edges += len(after)
+		edges += len(after) - len(own)
+		for _, p := range own {
+			d.tasks[p].Next--
+		}
 		for _, p := range after {
 			d.tasks[p].Next++
 		}
+	}
+	if edges > maxLinks {
+		return false
 	}
 	at := int32(0)
 	for i := range d.tasks { // where the list of each ends
@@ -252,7 +229,7 @@ func (d *direct) addOrder() bool {
 	}
 	d.next = make([]int32, edges)
 	for i := g.Len() - 1; i >= 0; i-- { // from its end to its beginning
-		for _, p := range g.task(i).after {
+		for _, p := range g.task(i).after() {
 			d.tasks[p].Next--
 			d.next[d.tasks[p].Next] = int32(i)
 		}
@@ -325,8 +302,8 @@ func (d *direct) follows(t, s int32) bool {
 	if slices.Contains(after.wish().asked, int(t)) {
 		return true
 	}
-	for j, b := range after.buffers {
-		if b == nil || !after.call.Args[j].Mode.Reads() {
+	for j, b := range after.buffers() {
+		if !after.call.Args[j].Mode.Reads() {
 			continue
 		}
 		for i := s - 1; i >= t; i-- {
@@ -342,8 +319,8 @@ func (d *direct) follows(t, s int32) bool {
 }
 
 // writes reports whether the task writes b.
-func (t *task) writes(b *Buffer) bool {
-	for j, x := range t.buffers {
+func (t task) writes(b *Buffer) bool {
+	for j, x := range t.buffers() {
 		if x == b && t.call.Args[j].Mode.Writes() {
 			return true
 		}

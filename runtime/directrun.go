@@ -50,7 +50,7 @@ const (
 	// learnFirst short tasks of each worker are told to the cost model, then
 	// one in learnEvery.
 	learnFirst = 16
-	learnEvery = 64
+	learnEvery = 256
 )
 
 // executeDirect runs the graph as a batch, if it is to be one and nothing
@@ -144,12 +144,8 @@ func (dr *directRun) lower() (*devices.Batch, bool) {
 			continue
 		}
 		filled[t.Form] = true
-		at := t.Args
-		for j, b := range g.task(i).buffers {
-			if b != nil {
-				batch.Forms[t.Form].Args[j].Buffer = batch.Buffers[g.args[at]]
-				at++
-			}
+		for j, u := range g.task(i).uses() {
+			batch.Forms[t.Form].Args[j].Buffer = batch.Buffers[u.index]
 		}
 	}
 	host := func(ready chan struct{}) *op {
@@ -160,11 +156,11 @@ func (dr *directRun) lower() (*devices.Batch, bool) {
 	dr.start, dr.end = host(make(chan struct{})), host(make(chan struct{}))
 	dr.made = make([]*op, len(g.order))
 	for i, u := range g.order {
-		b, use := u.buf, &dr.buffers[i]
-		l := &directLowering{lowering{s, b, dr.start}, dr, int32(i), use.read}
+		b := u.buf
+		l := &directLowering{lowering{s, b, dr.start}, dr, int32(i), u.read}
 		// Nothing is undefined, as looked at above.
 		_ = b.tracker.Read(transfer.Host, 0, b.bytes, dr.end, l)
-		if !use.written {
+		if u.writer < 0 {
 			continue
 		}
 		dr.made[i] = host(nil)
@@ -218,7 +214,7 @@ func (dr *directRun) bar() {
 		b := dr.graph.order[n.buffer].buf
 		for i := range dr.graph.Len() {
 			t := dr.graph.task(i)
-			for j, x := range t.buffers {
+			for j, x := range t.buffers() {
 				if x == b && t.call.Args[j].Mode.Reads() {
 					dr.barred[int32(i)] = &skipped{&UndefinedError{b.array.Name, rootCause(err)}}
 				}
@@ -309,24 +305,20 @@ func (dr *directRun) tell(b *directBook) {
 
 // release lets those go on that wait for what the task is the last to write.
 func (dr *directRun) release(task int32, err error) {
-	at := dr.tasks[task].Args
 	t := dr.graph.task(int(task))
-	for j, b := range t.buffers {
-		if b == nil {
+	for j, u := range t.uses() {
+		if u.writer != task || !t.call.Args[j].Mode.Writes() {
 			continue
 		}
-		if u := dr.graph.order[dr.graph.args[at]]; u.writer == task && t.call.Args[j].Mode.Writes() {
-			o := dr.made[u.index]
-			if done, _ := o.state(); !done { // it may be two of its arguments
-				o.finish(err)
-			}
+		o := dr.made[u.index]
+		if done, _ := o.state(); !done { // it may be two of its arguments
+			o.finish(err)
 		}
-		at++
 	}
 }
 
 func (dr *directRun) event(worker int, task int32, f *directForm, t devices.Times, err error) LaunchEvent {
-	after := dr.graph.task(int(task)).after
+	after := dr.graph.task(int(task)).after()
 	e := LaunchEvent{Run: dr.run.id, Op: dr.first + OpID(task), Task: int(task), Name: dr.graph.nameOf(int(task)), Kernel: f.call.Kernel.Name,
 		Parts: 1, Device: dr.agent.info.ID, Queue: dr.agent.compute[worker%len(dr.agent.compute)].name, Range: f.call.Range,
 		ZeroCopy: f.zero, Times: t, Err: err}

@@ -19,14 +19,14 @@ type form struct {
 	kernel *kernels.Kernel
 	given  devices.NDRange // as the caller gave it
 	args   []formArg
-	call   *kernels.Call
+	call   int32            // position in Graph.calls
+	modes  []kernels.Access // of the call's arrays
 }
 
 type formArg struct {
 	mode  kernels.Access // as the caller gave it
 	dtype devices.DType
 	shape []int64
-	at    int // its parameter
 }
 
 // maxForms bounds the forms of one kernel that are searched for a match.
@@ -37,7 +37,7 @@ const maxForms = 16
 func plain(v any) (*Buffer, kernels.Access) {
 	var mode kernels.Access
 	if a, ok := v.(Arg); ok {
-		if a.name != "" || a.local != 0 {
+		if a.arg == nil || a.name != "" || a.local != 0 {
 			return nil, 0
 		}
 		mode, v = a.mode, a.value
@@ -54,27 +54,25 @@ func plain(v any) (*Buffer, kernels.Access) {
 }
 
 // keep remembers the call that args were bound to, if they are plain buffers.
-func (f *forms) keep(k *kernels.Kernel, given *devices.NDRange, args []any, call *kernels.Call) {
+func (f *forms) keep(k *kernels.Kernel, given *devices.NDRange, args []any, calls []*kernels.Call, call int32) {
 	if len(f.of[k]) >= maxForms {
 		return
 	}
 	n := &form{kernel: k, given: *given, call: call}
-	at := 0
 	for _, v := range args {
 		b, mode := plain(v)
-		for at < len(call.Args) && call.Args[at].Array == nil {
-			at++
-		}
-		if b == nil || at == len(call.Args) {
+		if b == nil {
 			return
 		}
-		n.args = append(n.args, formArg{mode, b.array.DType, b.array.Shape, at})
-		at++
+		n.args = append(n.args, formArg{mode, b.array.DType, b.array.Shape})
 	}
-	for ; at < len(call.Args); at++ {
-		if call.Args[at].Array != nil {
-			return
+	for _, a := range calls[call].Args {
+		if a.Array != nil {
+			n.modes = append(n.modes, a.Mode)
 		}
+	}
+	if len(n.modes) != len(n.args) {
+		return
 	}
 	if f.of == nil {
 		f.of = map[*kernels.Kernel][]*form{}
@@ -82,8 +80,7 @@ func (f *forms) keep(k *kernels.Kernel, given *devices.NDRange, args []any, call
 	f.of[k] = append(f.of[k], n)
 }
 
-// takes reports whether the form is one for args, and puts their buffers where
-// they belong.
+// takes reports whether the form is one for args, and finds their buffers.
 func (f *form) takes(given *devices.NDRange, args []any, buffers []*Buffer) bool {
 	if len(args) != len(f.args) || *given != f.given {
 		return false
@@ -97,36 +94,34 @@ func (f *form) takes(given *devices.NDRange, args []any, buffers []*Buffer) bool
 		if mode != a.mode || b.array.DType != a.dtype || !slices.Equal(b.array.Shape, a.shape) {
 			return false
 		}
-		buffers[a.at] = b
+		buffers[i] = b
 	}
 	return true
 }
 
 // addAlike adds a task like one that was added before, if there is one.
 func (g *Graph) addAlike(k *kernels.Kernel, given *devices.NDRange, args []any) (Task, bool) {
-	if f := g.forms.last; f != nil && f.kernel == k {
-		if t, ok := g.addForm(f, given, args); ok {
-			return t, true
-		}
+	var room [8]*Buffer
+	buffers := room[:]
+	if len(args) > len(room) {
+		buffers = make([]*Buffer, len(args))
+	}
+	if f := g.forms.last; f != nil && f.kernel == k && f.takes(given, args, buffers) {
+		return g.addForm(f, buffers[:len(args)]), true
 	}
 	for _, f := range g.forms.of[k] {
-		if t, ok := g.addForm(f, given, args); ok {
+		if f.takes(given, args, buffers) {
 			g.forms.last = f
-			return t, true
+			return g.addForm(f, buffers[:len(args)]), true
 		}
 	}
 	return Task{}, false
 }
 
-func (g *Graph) addForm(f *form, given *devices.NDRange, args []any) (Task, bool) {
-	room := g.slots
-	buffers := g.slotsFor(len(f.call.Args))
-	if !f.takes(given, args, buffers) {
-		clear(buffers)
-		if len(room) >= len(buffers) {
-			g.slots = room
-		}
-		return Task{}, false
+func (g *Graph) addForm(f *form, buffers []*Buffer) Task {
+	g.uses = g.uses[:0]
+	for _, b := range buffers {
+		g.uses = append(g.uses, g.useOf(b))
 	}
-	return g.add(f.call, buffers), true
+	return g.add(f.call, f.modes)
 }

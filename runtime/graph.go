@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"errors"
 	"fmt"
+	"math"
 	goruntime "runtime"
 	"slices"
 	"sort"
@@ -23,41 +24,55 @@ import (
 // waits for the readers before it.
 type Graph struct {
 	name   string
-	blocks [][]task // of taskBlock each: from the second on, adding a task moves none
+	calls  []*kernels.Call // tasks that are alike share one, see forms
+	tasks  [][]record      // in blocks: adding one moves none of those before
 	length int
+	args   []int32   // the tasks' buffers in turn, as positions in order
+	edges  []int32   // the tasks' predecessors through data, in turn
+	asked  []*wishes // by task, as far as any was asked something of; nil: nothing
 	forms  forms
 	use    map[*Buffer]*bufferUse // last writer and readers while building
 	order  []*bufferUse           // those of use, in order
-	args   []int32                // the tasks' buffers in turn, as positions in order
 	home   []*Buffer              // to be brought to the host within the run
 	faults []error
 	names  names
-	gangs  int // groups of tasks that run together
+	gangs  int  // groups of tasks that run together
+	turned bool // a task waits for one that was added after it
 
 	version int                    // counts changes
 	direct  atomic.Pointer[direct] // made for a version
 
 	recent [64]*bufferUse // of use, by number of the buffer
-	slots  []*Buffer      // room for the next tasks' buffers
-	edges  []int32        // room for the next tasks' predecessors
-	before []int32        // predecessors of the task that is being added
+	uses   []*bufferUse   // of the task that is being added
+	modes  []kernels.Access
+	before []int32 // its predecessors
 }
+
+// record is what the graph keeps of a task. It has no pointers, so that the
+// garbage collector has nothing to do with it.
+type record struct {
+	call  int32 // position in Graph.calls
+	args  int32 // where its buffers begin in Graph.args: one for each array of its call
+	after int32 // where its predecessors through data begin in Graph.edges
+	waits int32 // how many these are
+}
+
+// recordBlock is how many tasks are allocated at a time.
+const recordBlock = 1024
+
+// maxLinks bounds how many buffers, and how many predecessors, all tasks of a
+// graph have together: they are counted in 32 bits.
+const maxLinks = math.MaxInt32
 
 type bufferUse struct {
 	buf     *Buffer
 	index   int32
 	writer  int32 // -1: none yet
 	readers []int32
+	read    bool // before it is written
 }
 
-// taskBlock is how many tasks are allocated at a time.
-const taskBlock = 512
-
-// task is task number i.
-func (g *Graph) task(i int) *task { return &g.blocks[i/taskBlock][i%taskBlock] }
-
-// block is how many buffers or predecessors of tasks are allocated at a time.
-const block = 4096
+func (g *Graph) record(i int) *record { return &g.tasks[i/recordBlock][i%recordBlock] }
 
 // NewGraph makes an empty graph.
 func NewGraph() *Graph { return &Graph{use: map[*Buffer]*bufferUse{}} }
@@ -100,8 +115,8 @@ func (g *Graph) Len() int { return g.length }
 // the first of them.
 func (g *Graph) Calls() []*kernels.Call {
 	calls := make([]*kernels.Call, g.Len())
-	for i := range g.Len() {
-		calls[i] = g.task(i).call
+	for i := range calls {
+		calls[i] = g.calls[g.record(i).call]
 	}
 	return calls
 }
@@ -125,6 +140,12 @@ func (g *Graph) AddRange(k *kernels.Kernel, r devices.NDRange, args ...any) Task
 	if t, ok := g.addAlike(k, &r, args); ok {
 		return t
 	}
+	// A copy, so that the caller's does not escape to the heap above.
+	return g.addNew(k, r, slices.Clone(args))
+}
+
+// addNew adds a task that is like none before.
+func (g *Graph) addNew(k *kernels.Kernel, r devices.NDRange, args []any) Task {
 	all := make([]kernels.Given, len(args))
 	buffers := map[*kernels.Array]*Buffer{}
 	for i, v := range args {
@@ -143,7 +164,7 @@ func (g *Graph) AddRange(k *kernels.Kernel, r devices.NDRange, args ...any) Task
 	}
 	t := g.AddCall(c, func(a *kernels.Array) *Buffer { return buffers[a] })
 	if t.id >= 0 && k.Compose == nil {
-		g.forms.keep(k, &r, args, g.task(t.id).call)
+		g.forms.keep(k, &r, args, g.calls, g.record(t.id).call)
 	}
 	return t
 }
@@ -154,7 +175,7 @@ func (g *Graph) AddCall(c *kernels.Call, of func(*kernels.Array) *Buffer) Task {
 	if c.Kernel.Compose != nil {
 		return g.addComposed(c, of)
 	}
-	buffers := g.slotsFor(len(c.Args))
+	g.uses, g.modes = g.uses[:0], g.modes[:0]
 	for i, a := range c.Args {
 		if a.Array == nil {
 			continue
@@ -166,89 +187,73 @@ func (g *Graph) AddCall(c *kernels.Call, of func(*kernels.Array) *Buffer) Task {
 		if b.err != nil {
 			return g.fault(b.err)
 		}
-		buffers[i] = b
+		g.uses = append(g.uses, g.useOf(b))
+		g.modes = append(g.modes, a.Mode)
 	}
-	return g.add(c, buffers)
+	g.calls = append(g.calls, c)
+	return g.add(int32(len(g.calls)-1), g.modes)
 }
 
-// slotsFor is room for the buffers of a task.
-func (g *Graph) slotsFor(n int) []*Buffer {
-	if len(g.slots) < n {
-		g.slots = make([]*Buffer, max(n, min(block, 16+g.Len())))
+// add adds a task with the buffers of g.uses in the given modes: one for each
+// array of the call.
+func (g *Graph) add(call int32, modes []kernels.Access) Task {
+	id := int32(g.length)
+	before := g.before[:0]
+	for i, u := range g.uses {
+		if modes[i].Reads() && u.writer >= 0 {
+			before = append(before, u.writer)
+		}
+		switch {
+		case !modes[i].Writes():
+		case len(u.readers) > 0: // all of them come after the writer
+			before = append(before, u.readers...)
+		case u.writer >= 0:
+			before = append(before, u.writer)
+		}
 	}
-	s := g.slots[:n:n]
-	g.slots = g.slots[n:]
-	return s
-}
-
-// add adds a task with the given buffers by argument, nil for other arguments.
-func (g *Graph) add(c *kernels.Call, buffers []*Buffer) Task {
-	id := int32(g.Len())
-	g.before = g.before[:0]
-	var some [8]*bufferUse
-	uses := some[:0]
-	// All reads come before all writes: a kernel that takes one buffer as two
+	if len(before) > 1 {
+		slices.Sort(before)
+		before = slices.Compact(before)
+	}
+	if len(g.args) > maxLinks-len(g.uses) || len(g.edges) > maxLinks-len(before) || g.length == maxLinks {
+		return g.fault(fmt.Errorf("the graph is too large: its tasks have more than %d buffers or predecessors in all", maxLinks))
+	}
+	g.before = before
+	n := record{call, int32(len(g.args)), int32(len(g.edges)), int32(len(before))}
+	g.edges = append(roomFor(g.edges, len(before)), before...)
+	g.args = roomFor(g.args, len(g.uses))
+	// All reads came before all writes: a kernel that takes one buffer as two
 	// arguments does not wait for itself.
-	for i, b := range buffers {
-		if b == nil {
-			continue
-		}
-		u := g.useOf(b)
-		uses = append(uses, u)
+	for i, u := range g.uses {
 		g.args = append(g.args, u.index)
-		if c.Args[i].Mode.Reads() && u.writer >= 0 {
-			g.before = append(g.before, u.writer)
+		if modes[i].Reads() && u.writer < 0 {
+			u.read = true
 		}
 	}
-	n := 0
-	for i, b := range buffers {
-		if b == nil {
-			continue
-		}
-		if u := uses[n]; c.Args[i].Mode.Writes() {
-			g.before = append(g.before, u.readers...)
-			if u.writer >= 0 {
-				g.before = append(g.before, u.writer)
-			}
-		}
-		n++
-	}
-	n = 0
-	for i, b := range buffers {
-		if b == nil {
-			continue
-		}
-		if u := uses[n]; c.Args[i].Mode.Writes() {
+	for i, u := range g.uses {
+		if modes[i].Writes() {
 			u.writer, u.readers = id, u.readers[:0]
 		} else if u.writer != id {
 			u.readers = append(u.readers, id)
 		}
-		n++
 	}
-	g.version++
-	if g.length%taskBlock == 0 {
-		g.blocks = append(g.blocks, make([]task, 0, min(taskBlock, 8+g.length)))
+	if g.length%recordBlock == 0 {
+		g.tasks = append(g.tasks, make([]record, 0, min(recordBlock, 8+g.length)))
 	}
-	last := &g.blocks[g.length/taskBlock]
-	*last = append(*last, task{call: c, buffers: buffers, after: g.predecessors()})
+	last := &g.tasks[g.length/recordBlock]
+	*last = append(*last, n)
 	g.length++
+	g.version++
 	return Task{g, int(id), int(id)}
 }
 
-// predecessors is g.before in ascending order without duplicates, to be kept.
-func (g *Graph) predecessors() []int32 {
-	if len(g.before) == 0 {
-		return nil
+// roomFor is s with room for n more. It doubles, as append does only to short
+// ones.
+func roomFor(s []int32, n int) []int32 {
+	if cap(s)-len(s) >= n {
+		return s
 	}
-	slices.Sort(g.before)
-	list := slices.Compact(g.before)
-	if len(g.edges) < len(list) {
-		g.edges = make([]int32, max(len(list), min(block, 16+g.Len())))
-	}
-	after := g.edges[:len(list):len(list)]
-	g.edges = g.edges[len(list):]
-	copy(after, list)
-	return after
+	return slices.Grow(s, max(n, len(s)))
 }
 
 func (g *Graph) useOf(b *Buffer) *bufferUse {
@@ -337,7 +342,7 @@ func (g *Graph) sorted() ([]int, error) {
 	}
 	n := g.Len()
 	order := make([]int, 0, n)
-	if g.forward() { // the order of Add is one already
+	if !g.turned { // the order of Add is one already
 		for i := range n {
 			order = append(order, i)
 		}
@@ -346,10 +351,11 @@ func (g *Graph) sorted() ([]int, error) {
 	waits := make([]int, n)
 	next := make([][]int32, n)
 	for i := range g.Len() {
-		for _, a := range g.task(i).after {
+		after := g.task(i).after()
+		for _, a := range after {
 			next[a] = append(next[a], int32(i))
 		}
-		waits[i] = len(g.task(i).after)
+		waits[i] = len(after)
 	}
 	ready := &taskHeap{}
 	for i, w := range waits {
@@ -372,16 +378,6 @@ func (g *Graph) sorted() ([]int, error) {
 	return nil, &CycleError{g.ring(waits)}
 }
 
-// forward reports whether every task comes after those it waits for.
-func (g *Graph) forward() bool {
-	for i := range g.Len() {
-		if after := g.task(i).after; len(after) > 0 && after[len(after)-1] >= int32(i) {
-			return false
-		}
-	}
-	return true
-}
-
 // ring follows predecessors that are still waited for until a task repeats.
 func (g *Graph) ring(waits []int) []string {
 	at := slices.IndexFunc(waits, func(w int) bool { return w > 0 })
@@ -394,7 +390,7 @@ func (g *Graph) ring(waits []int) []string {
 		}
 		seen[at] = len(path)
 		path = append(path, at)
-		for _, a := range g.task(at).after {
+		for _, a := range g.task(at).after() {
 			if waits[a] > 0 {
 				at = int(a)
 				break

@@ -46,21 +46,20 @@ func (r *Run) lowerTask(t int) {
 	defer s.mu.Unlock()
 	for n := range r.current.placed[t].shares {
 		o := r.newOp()
-		if err := r.lowerShare(o, t, n, r.graph.task(t)); err != nil {
+		if err := r.lowerShare(o, t, n); err != nil {
 			o.fault = err
 		}
 		o.release()
 	}
 }
 
-// lowerShare makes o the n-th part of task t, all but for its release. needs has
-// the buffers for which there has to be room on the device at the same time.
-// s.mu is held.
-func (r *Run) lowerShare(o *op, t, n int, needs *task) error {
+// lowerShare makes o the n-th part of task t, all but for its release. s.mu is
+// held.
+func (r *Run) lowerShare(o *op, t, n int) error {
 	task, placed := r.graph.task(t), &r.current.placed[t]
 	o.kind, o.task, o.part, o.parts = opLaunch, t, int32(n), int32(len(placed.shares))
 	o.agent, o.queue = r.session.agents[placed.shares[n].agent], devices.Compute
-	err := r.lowerPart(o, task, needs, placed, &placed.shares[n])
+	err := r.lowerPart(o, task, placed, &placed.shares[n])
 	// Data dependencies come from the trackers, these by request.
 	for _, before := range task.wish().asked {
 		for _, p := range r.last[before] {
@@ -80,22 +79,22 @@ func (r *Run) lowerShare(o *op, t, n int, needs *task) error {
 // records what it writes: also where it cannot run, so that nobody takes what
 // was there before for its result. s.mu is held, and given up while there is no
 // room for a buffer.
-func (r *Run) lowerPart(o *op, task, needs *task, placed *placement, share *placedShare) error {
+func (r *Run) lowerPart(o *op, task task, placed *placement, share *placedShare) error {
 	o.variant, o.predicted, o.share = share.variant, share.predicted, share
 	o.cut, o.hosted = share.cut, share.cut != nil
 	r.drift.lowered(o)
 	o.launch = devices.Launch{Kernel: share.kernel, Range: share.nd, Args: make([]devices.Arg, len(task.call.Args))}
-	err := r.lowerInputs(o, task, needs, placed)
+	err := r.lowerInputs(o, task, placed)
 	r.lowerOutputs(o, task, placed, err == nil)
 	return err
 }
 
 // lowerInputs finds memory for the arguments and has what is read moved there.
-func (r *Run) lowerInputs(o *op, task, needs *task, placed *placement) error {
+func (r *Run) lowerInputs(o *op, task task, placed *placement) error {
 	if cause := r.cancelled(); cause != nil {
 		return &skipped{cause} // it will not run: nothing has to be moved for it
 	}
-	if err := r.settleOn(o, needs); err != nil {
+	if err := r.settleOn(o, task); err != nil {
 		return err
 	}
 	s, a, call := r.session, o.agent, task.call
@@ -109,7 +108,7 @@ func (r *Run) lowerInputs(o *op, task, needs *task, placed *placement) error {
 			o.launch.Args[i].LocalBytes = arg.LocalBytes
 			continue
 		}
-		b := task.buffers[i]
+		b := task.buffer(i)
 		if b.bytes == 0 {
 			continue // a null pointer
 		}
@@ -132,11 +131,10 @@ func (r *Run) lowerInputs(o *op, task, needs *task, placed *placement) error {
 }
 
 // lowerOutputs records what o writes, or would if it did not run.
-func (r *Run) lowerOutputs(o *op, task *task, placed *placement, runs bool) {
+func (r *Run) lowerOutputs(o *op, task task, placed *placement, runs bool) {
 	s, call := r.session, task.call
-	for i := range call.Args {
-		b := task.buffers[i]
-		if b == nil || b.bytes == 0 || b.freed || !call.Args[i].Mode.Writes() {
+	for i, b := range task.buffers() {
+		if b.bytes == 0 || b.freed || !call.Args[i].Mode.Writes() {
 			continue
 		}
 		from, to := b.region(placed.bands[i], &o.launch.Range)

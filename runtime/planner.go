@@ -104,8 +104,8 @@ func (pl *planner) build() error {
 			faults = append(faults, err)
 			continue
 		}
-		for j, b := range t.buffers {
-			if b == nil || !t.call.Args[j].Mode.Reads() || pl.isFixed(i) {
+		for j, b := range t.buffers() {
+			if !t.call.Args[j].Mode.Reads() || pl.isFixed(i) {
 				continue
 			}
 			read := partitioner.Read{Datum: datum(b, false)}
@@ -118,8 +118,8 @@ func (pl *planner) build() error {
 			}
 		}
 		written := map[*Buffer]bool{}
-		for j, b := range t.buffers {
-			if b == nil || !t.call.Args[j].Mode.Writes() || written[b] {
+		for j, b := range t.buffers() {
+			if !t.call.Args[j].Mode.Writes() || written[b] {
 				continue
 			}
 			written[b] = true
@@ -211,7 +211,7 @@ type imageCost struct {
 
 // others reports whether a device runs t that is not on call only, where some
 // are.
-func (pl *planner) others(t *task, allowed *selection) bool {
+func (pl *planner) others(t task, allowed *selection) bool {
 	return pl.session.onCall && slices.ContainsFunc(pl.session.agents, func(a *agent) bool {
 		if a.onCall {
 			return false
@@ -280,7 +280,7 @@ type estimateKey struct {
 
 // candidate is the variant that a would run, or why it does not take the task
 // as a whole. allowed are the ids it may run on; nil: all.
-func candidate(t *task, a *agent, allowed map[string]bool) (*kernels.Variant, string) {
+func candidate(t task, a *agent, allowed map[string]bool) (*kernels.Variant, string) {
 	v, why := runnable(t, a, allowed)
 	if why == "" {
 		why = a.overfull(t)
@@ -292,7 +292,7 @@ func candidate(t *task, a *agent, allowed map[string]bool) (*kernels.Variant, st
 }
 
 // runnable is candidate whatever the sizes of the arrays.
-func runnable(t *task, a *agent, allowed map[string]bool) (*kernels.Variant, string) {
+func runnable(t task, a *agent, allowed map[string]bool) (*kernels.Variant, string) {
 	if allowed != nil && !allowed[a.info.ID] {
 		return nil, fmt.Sprintf("%s is not among the devices asked for (%s)", a.info.ID, t.wish().selector)
 	}
@@ -449,10 +449,10 @@ func (pl *planner) splitRule(i int, pt *partitioner.Task) error {
 
 // aliased refuses a split of a task that takes one buffer as two arguments and
 // writes it.
-func (t *task) aliased() error {
-	for i, b := range t.buffers {
-		for j := range i {
-			if b != nil && b == t.buffers[j] && (t.call.Args[i].Mode.Writes() || t.call.Args[j].Mode.Writes()) {
+func (t task) aliased() error {
+	for i, b := range t.buffers() {
+		for j, other := range t.buffers() {
+			if j < i && b == other && (t.call.Args[i].Mode.Writes() || t.call.Args[j].Mode.Writes()) {
 				return fmt.Errorf("%s cannot be split: buffer %q is two of its arguments and is written", t.call.Kernel.Name, b.array.Name)
 			}
 		}
@@ -537,7 +537,7 @@ func (pl *planner) forwardOrder() bool {
 		return false
 	}
 	for i := range pl.graph.Len() {
-		for _, a := range pl.graph.task(i).after {
+		for _, a := range pl.graph.task(i).after() {
 			if at[a] > at[i] {
 				return false
 			}

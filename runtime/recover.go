@@ -208,7 +208,7 @@ func (s *Session) conclude(o *op, a *agent, err error, t devices.Times) {
 // uses. s.mu is held; nothing waits for another operation, which may be waiting
 // for this recovery.
 func (j *rescue) makeRoom(a *agent, o *op) error {
-	var task *task
+	var task task // of a copy: none
 	if o.task >= 0 {
 		task = o.run.graph.task(o.task)
 	}

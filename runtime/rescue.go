@@ -117,11 +117,11 @@ func (j *rescue) redoCopy(o *op) error {
 
 // launchOn runs o's launch on a, in the buffers' ordinary replicas: nothing
 // that waits for o can be using them.
-func (j *rescue) launchOn(o *op, task *task, a *agent, v *kernels.Variant) (devices.Times, error) {
+func (j *rescue) launchOn(o *op, task task, a *agent, v *kernels.Variant) (devices.Times, error) {
 	l := devices.Launch{Range: o.launch.Range, Args: make([]devices.Arg, len(o.launch.Args))}
 	copy(l.Args, o.launch.Args)
-	for i, b := range task.buffers {
-		if b == nil || b.bytes == 0 {
+	for i, b := range task.buffers() {
+		if b.bytes == 0 {
 			continue
 		}
 		for {
@@ -253,8 +253,8 @@ func (j *rescue) recompute(o *op) error {
 			_ = d.Free()
 		}
 	}()
-	for i, b := range task.buffers {
-		if b == nil || b.bytes == 0 {
+	for i, b := range task.buffers() {
+		if b.bytes == 0 {
 			continue
 		}
 		if own[b] == nil {

@@ -18,7 +18,7 @@ import (
 // settleOn decides which device runs a part and makes the replicas it needs
 // there: the planned device, or another one if that was lost meanwhile. s.mu is
 // held, and given up while waiting for room.
-func (r *Run) settleOn(o *op, task *task) error {
+func (r *Run) settleOn(o *op, task task) error {
 	s := r.session
 	waited := false
 	for {
@@ -58,7 +58,7 @@ func (r *Run) settleOn(o *op, task *task) error {
 }
 
 // moveOn gives o another device than the one that is out of use.
-func (r *Run) moveOn(o *op, task *task) error {
+func (r *Run) moveOn(o *op, task task) error {
 	s := r.session
 	a, v, err := s.standIn(task)
 	if err != nil {
@@ -82,7 +82,7 @@ func (r *Run) moveOn(o *op, task *task) error {
 // standIns are the devices in the order in which they are to be tried for a task
 // whose device was lost: those that it asks for first, and where it asks for
 // none that is left, any.
-func (s *Session) standIns(task *task) []*agent {
+func (s *Session) standIns(task task) []*agent {
 	text := task.wish().selector
 	if text == "" {
 		return s.agents
@@ -107,7 +107,7 @@ func (s *Session) standIns(task *task) []*agent {
 }
 
 // standIn finds a device that could run the task instead of a lost one.
-func (s *Session) standIn(task *task) (*agent, *kernels.Variant, error) {
+func (s *Session) standIn(task task) (*agent, *kernels.Variant, error) {
 	errs := []error{devices.ErrUnavailable}
 	for _, a := range s.standIns(task) {
 		v, why := candidate(task, a, nil)
@@ -126,12 +126,12 @@ func (s *Session) lose(o *op, a *agent, err error) {
 	}
 }
 
-// replicas finds or makes the memory of all buffers of a task on a, but for
-// those of which it gets windows. Where the device is full, wait is an operation after whose end there may be room. s.mu
-// is held throughout.
-func (s *Session) replicas(task *task, a *agent, cut *cutting) (wait *op, err error) {
-	for i, b := range task.buffers {
-		if b == nil || b.bytes == 0 || cut.has(i) {
+// replicas finds or makes the memory of all buffers that a task needs on a, but
+// for those of which it gets windows. Where the device is full, wait is an
+// operation after whose end there may be room. s.mu is held throughout.
+func (s *Session) replicas(task task, a *agent, cut *cutting) (wait *op, err error) {
+	for i, b := range task.needs() {
+		if b.bytes == 0 || cut.has(i) {
 			continue
 		}
 		for {
@@ -153,7 +153,7 @@ func (s *Session) replicas(task *task, a *agent, cut *cutting) (wait *op, err er
 // evict gives back the memory on a that was used longest ago, for a task that
 // needs some. wait is an operation after whose end to try again; without
 // anything that could go the result is full, which says what did not fit.
-func (s *Session) evict(task *task, a *agent, cut *cutting, full error) (wait *op, err error) {
+func (s *Session) evict(task task, a *agent, cut *cutting, full error) (wait *op, err error) {
 	victim := a.oldest(task, nil, cut)
 	if victim == nil {
 		if earlier := a.streaming(); earlier != nil {
@@ -190,16 +190,14 @@ func (s *Session) replica(b *Buffer, a *agent) error {
 
 // oldest is the replica that was used longest ago and that neither the task nor
 // the copy of a buffer needs: one that nothing uses, if there is one.
-func (a *agent) oldest(task *task, copied *Buffer, cut *cutting) *transfer.Replica {
+func (a *agent) oldest(task task, copied *Buffer, cut *cutting) *transfer.Replica {
 	needed := func(b *Buffer) bool {
 		if b == copied {
 			return true
 		}
-		if task != nil {
-			for i, n := range task.buffers {
-				if n == b && !cut.has(i) {
-					return true
-				}
+		for i, n := range task.needs() {
+			if n == b && !cut.has(i) {
+				return true
 			}
 		}
 		return false

@@ -87,8 +87,8 @@ func (a *agent) couldRun(o *op) (*kernels.Variant, devices.Kernel) {
 	if blocked || task.wish().selector != "" {
 		return nil, nil
 	}
-	for _, b := range task.buffers {
-		if b != nil && b.bytes > 0 && a.session.nodeOf(from, b.replicas[from.index]) != transfer.Host {
+	for _, b := range task.buffers() {
+		if b.bytes > 0 && a.session.nodeOf(from, b.replicas[from.index]) != transfer.Host {
 			return nil, nil
 		}
 	}
@@ -102,9 +102,9 @@ func (a *agent) couldRun(o *op) (*kernels.Variant, devices.Kernel) {
 // adopt makes o a launch of this agent; false: it stays as it was.
 func (a *agent) adopt(o *op, v *kernels.Variant, k devices.Kernel) bool {
 	task := o.run.graph.task(o.task)
-	buffers := make([]devices.Buffer, len(task.buffers))
-	for i, b := range task.buffers {
-		if b == nil || b.bytes == 0 {
+	buffers := make([]devices.Buffer, len(task.call.Args))
+	for i, b := range task.buffers() {
+		if b.bytes == 0 {
 			continue
 		}
 		if a.session.replica(b, a) != nil {

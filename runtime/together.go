@@ -34,7 +34,7 @@ func (g *Graph) Together(tasks ...Task) *Graph {
 		case t.first != t.id:
 			g.fault(fmt.Errorf("task %q is several tasks, which run one after the other: it cannot run together with others", g.nameOf(t.id)))
 			return g
-		case t.task().wish().gang != nil:
+		case g.task(t.id).wish().gang != nil:
 			g.fault(fmt.Errorf("task %q runs together with others already: name all tasks of a group at once", g.nameOf(t.id)))
 			return g
 		case slices.Contains(members, t.id):
@@ -96,7 +96,7 @@ func (g *Graph) checkGangs() error {
 		if first := g.task(gang.members[0]); t.times() != first.times() {
 			refuse("%q is repeated %d times, %q %d times", name, t.times(), g.nameOf(gang.members[0]), first.times())
 		}
-		for _, a := range t.after {
+		for _, a := range t.after() {
 			if slices.Contains(gang.members, int(a)) {
 				refuse("%q waits for %q%s", name, g.nameOf(int(a)), g.shared(i, int(a)))
 			}
@@ -107,9 +107,9 @@ func (g *Graph) checkGangs() error {
 
 // shared says which buffer has task i wait for task a.
 func (g *Graph) shared(i, a int) string {
-	for j, b := range g.task(i).buffers {
-		for k, c := range g.task(a).buffers {
-			if b != nil && b == c && (g.task(i).call.Args[j].Mode.Writes() || g.task(a).call.Args[k].Mode.Writes()) {
+	for j, b := range g.task(i).buffers() {
+		for k, c := range g.task(a).buffers() {
+			if b == c && (g.task(i).call.Args[j].Mode.Writes() || g.task(a).call.Args[k].Mode.Writes()) {
 				return fmt.Sprintf(", since they share buffer %q and one writes it; data that one sends to the other goes through a channel", b.array.Name)
 			}
 		}
@@ -138,7 +138,7 @@ func (g *Graph) orderGangs() ([]int, error) {
 		}
 	}
 	for i := range g.Len() {
-		for _, a := range g.task(i).after {
+		for _, a := range g.task(i).after() {
 			next[unit[a]] = append(next[unit[a]], unit[i])
 			waits[unit[i]]++
 		}
@@ -177,7 +177,7 @@ func (g *Graph) gangRing(unit, waits []int) []string {
 			if unit[i] != u {
 				continue
 			}
-			for _, a := range g.task(i).after {
+			for _, a := range g.task(i).after() {
 				if waits[unit[a]] > 0 {
 					return unit[a]
 				}
@@ -214,7 +214,7 @@ func (g *Graph) gangRing(unit, waits []int) []string {
 
 // notTogether says why a device cannot run a task together with the others of
 // its group; "" if it can.
-func (t *task) notTogether(a *agent) string {
+func (t task) notTogether(a *agent) string {
 	switch {
 	case t.wish().gang == nil:
 		return ""

@@ -69,14 +69,14 @@ func (a *agent) room() (single, all int64) {
 
 // overfull says why the arrays of t as they are do not fit on the device; ""
 // if they do.
-func (a *agent) overfull(t *task) string {
+func (a *agent) overfull(t task) string {
 	single, all := a.room()
 	if a.info.UnifiedMemory { // imported pages take none of its memory
 		single, all = a.info.MaxAlloc, 0
 	}
 	var sum int64
-	for i, b := range t.buffers {
-		if b == nil || t.named(b, i) {
+	for i, b := range t.buffers() {
+		if t.named(b, i) {
 			continue
 		}
 		if single > 0 && b.bytes > single {
@@ -91,9 +91,9 @@ func (a *agent) overfull(t *task) string {
 }
 
 // named reports whether b is one of the first n arguments.
-func (t *task) named(b *Buffer, n int) bool {
-	for _, other := range t.buffers[:n] {
-		if other == b {
+func (t task) named(b *Buffer, n int) bool {
+	for i, other := range t.buffers() {
+		if i < n && other == b {
 			return true
 		}
 	}
@@ -120,7 +120,7 @@ func (pl *planner) runs(i int, a *agent, allowed map[string]bool) (*kernels.Vari
 }
 
 // cutting finds out how t runs on windows on a, or why it cannot.
-func (pl *planner) cutting(t *task, a *agent, v *kernels.Variant) (*cutting, error) {
+func (pl *planner) cutting(t task, a *agent, v *kernels.Variant) (*cutting, error) {
 	if t.wish().gang != nil {
 		return nil, errors.New("it cannot be cut: it is to run together with others")
 	}
@@ -132,12 +132,12 @@ func (pl *planner) cutting(t *task, a *agent, v *kernels.Variant) (*cutting, err
 		return nil, err
 	}
 	single, all := a.room()
-	c := &cutting{args: make([]bool, len(t.buffers)), dim: dim, bands: bands, most: single, total: windowTotal}
+	c := &cutting{args: make([]bool, len(t.call.Args)), dim: dim, bands: bands, most: single, total: windowTotal}
 	var params []int
 	var rest int64 // of arrays that are needed whole
-	for i, b := range t.buffers {
+	for i, b := range t.buffers() {
 		switch {
-		case b == nil || b.bytes == 0:
+		case b.bytes == 0:
 		case bands[i] != nil:
 			c.args[i] = true
 			params = append(params, i)
@@ -171,8 +171,8 @@ func (pl *planner) cutting(t *task, a *agent, v *kernels.Variant) (*cutting, err
 }
 
 // bytes are the bytes of the windows of a part, and of the largest of them.
-func (c *cutting) bytes(t *task, nd *devices.NDRange) (sum, largest int64) {
-	for i, b := range t.buffers {
+func (c *cutting) bytes(t task, nd *devices.NDRange) (sum, largest int64) {
+	for i, b := range t.buffers() {
 		if !c.has(i) {
 			continue
 		}
@@ -209,13 +209,13 @@ func (pl *planner) cutWindows(i int, nd devices.NDRange, a *agent, c *cutting) [
 }
 
 // windowTime is what filling and emptying all windows of a task takes.
-func (pl *planner) windowTime(t *task, a *agent, c *cutting) time.Duration {
+func (pl *planner) windowTime(t task, a *agent, c *cutting) time.Duration {
 	if a.info.UnifiedMemory {
 		return 0
 	}
 	up, down, _ := pl.session.predictor.links(&a.info)
 	var in, out int64
-	for i, b := range t.buffers {
+	for i, b := range t.buffers() {
 		if !c.has(i) {
 			continue
 		}
@@ -231,10 +231,10 @@ func (pl *planner) windowTime(t *task, a *agent, c *cutting) time.Duration {
 
 // makeWindows makes the windows of o on its device: all, or none and wait, after
 // whose end there may be room. s.mu is held.
-func (s *Session) makeWindows(o *op, task *task) (wait *op, err error) {
+func (s *Session) makeWindows(o *op, task task) (wait *op, err error) {
 	a := o.agent
-	for i, b := range task.buffers {
-		if b == nil || b.bytes == 0 || !o.cut.has(i) {
+	for i, b := range task.buffers() {
+		if b.bytes == 0 || !o.cut.has(i) {
 			continue
 		}
 		mode := task.call.Args[i].Mode

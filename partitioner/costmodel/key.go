@@ -45,6 +45,13 @@ type Size struct {
 	Bytes     float64 // bytes read and written in total, 0: not known
 }
 
+// WithFootprint is s with its footprint written out, for a size that is
+// observed again and again.
+func (s Size) WithFootprint() Size {
+	s.Footprint = s.footprint()
+	return s
+}
+
 func (s Size) footprint() string {
 	if s.Footprint != "" {
 		return s.Footprint

@@ -75,15 +75,18 @@ func (p *point) spread() float64 {
 }
 
 func lowerMedian(x []float64) float64 {
-	s := slices.Sorted(slices.Values(x))
+	var room [window + 1]float64
+	s := append(room[:0], x...)
+	slices.Sort(s)
 	return s[(len(s)-1)/2]
 }
 
 // mad is the median absolute deviation from center.
 func mad(x []float64, center float64) float64 {
-	d := make([]float64, len(x))
-	for i, v := range x {
-		d[i] = math.Abs(v - center)
+	var room [window + 1]float64
+	d := room[:0]
+	for _, v := range x {
+		d = append(d, math.Abs(v-center))
 	}
 	return lowerMedian(d)
 }
