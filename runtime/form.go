@@ -1,6 +1,7 @@
 package tandem
 
 import (
+	"reflect"
 	"slices"
 
 	"github.com/tandemrun/tandem/devices"
@@ -14,7 +15,7 @@ type forms struct {
 	of   map[*kernels.Kernel][]*form
 }
 
-// form is a bound call of nothing but buffers, with what has to be alike.
+// form is a call with what has to be alike.
 type form struct {
 	kernel *kernels.Kernel
 	given  devices.NDRange // as the caller gave it
@@ -23,8 +24,10 @@ type form struct {
 	modes  []kernels.Access // of the call's arrays
 }
 
+// formArg is an argument as the caller gave it.
 type formArg struct {
-	mode  kernels.Access // as the caller gave it
+	arg       // of a buffer without the value
+	array int // position among the call's arrays; -1: a number, or local memory
 	dtype devices.DType
 	shape []int64
 }
@@ -32,47 +35,36 @@ type formArg struct {
 // maxForms bounds the forms of one kernel that are searched for a match.
 const maxForms = 16
 
-// plain is the buffer that v passes by position, nil if v is anything else, or
-// a buffer that has to be refused.
-func plain(v any) (*Buffer, kernels.Access) {
-	var mode kernels.Access
-	if a, ok := v.(Arg); ok {
-		if a.arg == nil || a.name != "" || a.local != 0 {
-			return nil, 0
-		}
-		mode, v = a.mode, a.value
-	}
-	x, ok := v.(bufferer)
-	if !ok {
-		return nil, 0
-	}
-	b := x.buffer()
-	if b == nil || b.err != nil {
-		return nil, 0
-	}
-	return b, mode
-}
-
-// keep remembers the call that args were bound to, if they are plain buffers.
+// keep remembers the call that args were bound to, if it can be told from them
+// whether another one is alike.
 func (f *forms) keep(k *kernels.Kernel, given *devices.NDRange, args []any, calls []*kernels.Call, call int32) {
 	if len(f.of[k]) >= maxForms {
 		return
 	}
 	n := &form{kernel: k, given: *given, call: call}
-	for _, v := range args {
-		b, mode := plain(v)
-		if b == nil {
-			return
-		}
-		n.args = append(n.args, formArg{mode, b.array.DType, b.array.Shape})
-	}
+	var arrays []*kernels.Array
 	for _, a := range calls[call].Args {
 		if a.Array != nil {
+			arrays = append(arrays, a.Array)
 			n.modes = append(n.modes, a.Mode)
 		}
 	}
-	if len(n.modes) != len(n.args) {
-		return
+	for _, v := range args {
+		a := formArg{arg: arg{value: v}, array: -1}
+		if said, ok := v.(Arg); ok {
+			a.arg = said.said()
+		}
+		if x, ok := a.value.(bufferer); ok {
+			array := &x.buffer().array
+			a.array = slices.Index(arrays, array)
+			if a.array < 0 || a.array != len(arrays)-1 && slices.Contains(arrays[a.array+1:], array) {
+				return // it is two of them
+			}
+			a.dtype, a.shape, a.value = array.DType, array.Shape, nil
+		} else if a.value != nil && !reflect.TypeOf(a.value).Comparable() {
+			return
+		}
+		n.args = append(n.args, a)
 	}
 	if f.of == nil {
 		f.of = map[*kernels.Kernel][]*form{}
@@ -86,15 +78,30 @@ func (f *form) takes(given *devices.NDRange, args []any, buffers []*Buffer) bool
 		return false
 	}
 	for i, v := range args {
-		b, mode := plain(v)
-		if b == nil {
-			return false
-		}
 		a := &f.args[i]
-		if mode != a.mode || b.array.DType != a.dtype || !slices.Equal(b.array.Shape, a.shape) {
+		if said, ok := v.(Arg); ok {
+			if said.arg == nil || said.mode != a.mode || said.local != a.local || said.name != a.name {
+				return false
+			}
+			v = said.value
+		} else if a.mode != 0 || a.local != 0 || a.name != "" {
 			return false
 		}
-		buffers[i] = b
+		if a.array < 0 {
+			if v != a.value {
+				return false
+			}
+			continue
+		}
+		x, ok := v.(bufferer)
+		if !ok {
+			return false
+		}
+		b := x.buffer()
+		if b == nil || b.err != nil || b.array.DType != a.dtype || !slices.Equal(b.array.Shape, a.shape) {
+			return false
+		}
+		buffers[a.array] = b
 	}
 	return true
 }
@@ -107,20 +114,21 @@ func (g *Graph) addAlike(k *kernels.Kernel, given *devices.NDRange, args []any) 
 		buffers = make([]*Buffer, len(args))
 	}
 	if f := g.forms.last; f != nil && f.kernel == k && f.takes(given, args, buffers) {
-		return g.addForm(f, buffers[:len(args)]), true
+		return g.addForm(f, buffers), true
 	}
 	for _, f := range g.forms.of[k] {
 		if f.takes(given, args, buffers) {
 			g.forms.last = f
-			return g.addForm(f, buffers[:len(args)]), true
+			return g.addForm(f, buffers), true
 		}
 	}
 	return Task{}, false
 }
 
+// addForm adds a task with the buffers of the form's arrays.
 func (g *Graph) addForm(f *form, buffers []*Buffer) Task {
 	g.uses = g.uses[:0]
-	for _, b := range buffers {
+	for _, b := range buffers[:len(f.modes)] {
 		g.uses = append(g.uses, g.useOf(b))
 	}
 	return g.add(f.call, f.modes)
