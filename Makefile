@@ -15,7 +15,7 @@ help:
 	@echo "make check       formatting, vet, staticcheck, layers, modules, builds for every target"
 	@echo "make fuzz-short  every fuzz target for five seconds, also a part of make test"
 	@echo "make fuzz-nightly every fuzz target for a minute"
-	@echo "make bench       tandem beside its peers, and docs/benchmarks.md (20 minutes on a quiet machine)"
+	@echo "make bench       tandem beside its peers, and docs/benchmarks.md (40 minutes on a quiet machine; BENCH=... names problems)"
 	@echo "make bench-quick the same with small problems, to standard output (BENCH=... names problems)"
 	@echo "make gobench     every benchmark of a Go package"
 	@echo "make peers       install what make bench compares with"

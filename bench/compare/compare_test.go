@@ -98,28 +98,29 @@ func TestSpread(t *testing.T) {
 // TestReports: the JSON holds the figures, the page the machine and a table for
 // each problem, the plot is XML with a bar's label.
 func TestReports(t *testing.T) {
-	d := document{Machine: machine{Date: "2026-01-02T03:04:05Z", CPU: "a processor", Workers: 2, Versions: []version{{"StarPU", "1.3.10"}}},
-		Rows: rows(sample()), LeftOut: []string{"tbb in grain: no\ncompiler"}}
+	d := document{Machine: machine{CPU: "a processor", Workers: 2, Versions: []version{{"StarPU", "1.3.10"}}}}
+	d.put(problem{Name: "overhead", Date: "2026-01-02T03:04:05Z", Load: "0.1", Rows: rows(sample())})
+	d.put(problem{Name: "grain", Quick: true, LeftOut: []string{"tbb in grain: no\ncompiler"}})
 	var b bytes.Buffer
 	if err := d.writeJSON(&b); err != nil {
 		t.Fatal(err)
 	}
 	var back document
-	if err := json.Unmarshal(b.Bytes(), &back); err != nil || len(back.Rows) != len(d.Rows) || back.Rows[0].Ratio == nil || back.Machine.CPU != "a processor" {
+	if err := json.Unmarshal(b.Bytes(), &back); err != nil || len(back.rows()) != len(d.rows()) || back.rows()[0].Ratio == nil || back.Machine.CPU != "a processor" {
 		t.Errorf("JSON: %v, %+v", err, back)
 	}
 	b.Reset()
 	if err := d.writeMarkdown(&b, "images/x.svg"); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"| date | 2026-01-02T03:04:05Z |", "| StarPU | 1.3.10 |", "3 of 5 goals met", "(images/x.svg)", "\n## overhead\n", "\n## library\n",
+	for _, want := range []string{"| StarPU | 1.3.10 |", "3 of 5 goals met", "(images/x.svg)", "\n## overhead\n\nMeasured 2026-01-02T03:04:05Z with", "\n## grain\n", "A quick run",
 		"| overhead.rw2.100k.us_per_task | us | 2 | starpu | 40 | 0.05 | 0.05 … 0.05 | ≤ 0.1 x starpu: met |", "- tbb in grain: no compiler\n"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the page lacks %q:\n%s", want, &b)
 		}
 	}
 	b.Reset()
-	if err := writePlot(&b, d.Rows); err != nil {
+	if err := writePlot(&b, d.rows()); err != nil {
 		t.Fatal(err)
 	}
 	text := ""
@@ -142,9 +143,54 @@ func TestReports(t *testing.T) {
 		t.Error("a plot of nothing is no error")
 	}
 	b.Reset()
-	writeTable(&b, d.Rows)
+	writeTable(&b, d.rows())
 	if !strings.Contains(b.String(), "3 of 5 goals met") || !strings.Contains(b.String(), "slower than half") {
 		t.Errorf("the table:\n%s", &b)
+	}
+}
+
+// TestPage: a problem that is measured again replaces what was known of it, the
+// others stay; a page of another machine is not read on.
+func TestPage(t *testing.T) {
+	folder := t.TempDir()
+	if d, err := readDocument(filepath.Join(folder, "benchmarks.json")); err != nil || len(d.Problems) != 0 {
+		t.Errorf("no page: %+v, %v", d, err)
+	}
+	var d document
+	d.put(problem{Name: "replay"})
+	if err := d.writePage(folder); err != nil { // nothing to plot
+		t.Fatal(err)
+	}
+	d.put(problem{Name: "overhead", Rows: rows(sample())})
+	d.put(problem{Name: "replay", Date: "later"})
+	d.put(problem{Name: "cold"})
+	if err := d.writePage(folder); err != nil {
+		t.Fatal(err)
+	}
+	back, err := readDocument(filepath.Join(folder, "benchmarks.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, p := range back.Problems {
+		names = append(names, p.Name+p.Date)
+	}
+	if want := []string{"cold", "overhead", "replaylater"}; !slices.Equal(names, want) {
+		t.Errorf("the page has %v, want %v", names, want)
+	}
+	for _, f := range []string{"benchmarks.md", "images/benchmarks.svg"} {
+		if _, err := os.Stat(filepath.Join(folder, f)); err != nil {
+			t.Error(err)
+		}
+	}
+	if m := (machine{CPU: "a"}); m.same(&machine{CPU: "b"}) || !m.same(&machine{CPU: "a", Go: "another"}) {
+		t.Error("machines are told apart by something else than what they are")
+	}
+	if err := os.WriteFile(filepath.Join(folder, "benchmarks.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readDocument(filepath.Join(folder, "benchmarks.json")); err == nil || !strings.Contains(err.Error(), "benchmarks.json") {
+		t.Errorf("a damaged page: %v", err)
 	}
 }
 

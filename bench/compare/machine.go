@@ -7,22 +7,17 @@ import (
 	"os"
 	goruntime "runtime"
 	"strings"
-	"time"
 )
 
 // machine is where and with what the figures were taken.
 type machine struct {
-	Date     string    `json:"date"` // RFC 3339
 	System   string    `json:"system"`
 	CPU      string    `json:"cpu"`
 	Cores    int       `json:"cores"`
 	Workers  int       `json:"workers"`
-	Tandem   string    `json:"tandem"` // commit
 	Go       string    `json:"go"`
 	Devices  []string  `json:"devices"`
 	Versions []version `json:"versions"`
-	Quick    bool      `json:"quick"`
-	Load     string    `json:"load_before"` // load averages
 	platform string    // of the first OpenCL device
 }
 
@@ -32,21 +27,10 @@ type version struct {
 }
 
 // look describes the machine; what cannot be found out stays empty.
-func look(ctx context.Context, root, tandem string, workers int, now time.Time) machine {
-	ask := func(name string, args ...string) string {
-		out, err := output(ctx, name, args...)
-		if err != nil {
-			return ""
-		}
-		first, _, _ := strings.Cut(strings.TrimSpace(out), "\n")
-		return first
-	}
-	m := machine{Date: now.Format(time.RFC3339), System: goruntime.GOOS + "/" + goruntime.GOARCH, CPU: cpuName(), Cores: goruntime.NumCPU(),
-		Workers: workers, Tandem: ask("git", "-C", root, "describe", "--always", "--dirty"), Go: goruntime.Version()}
-	if b, err := os.ReadFile("/proc/loadavg"); err == nil {
-		f := strings.Fields(string(b))
-		m.Load = strings.Join(f[:min(3, len(f))], " ")
-	}
+func look(ctx context.Context, tandem string, workers int) machine {
+	ask := func(name string, args ...string) string { return firstLine(ctx, name, args...) }
+	m := machine{System: goruntime.GOOS + "/" + goruntime.GOARCH, CPU: cpuName(), Cores: goruntime.NumCPU(),
+		Workers: workers, Go: goruntime.Version()}
 	if s := ask("uname", "-sr"); s != "" {
 		m.System = s + " " + goruntime.GOARCH
 	}
@@ -83,6 +67,37 @@ func look(ctx context.Context, root, tandem string, workers int, now time.Time) 
 		}
 	}
 	return m
+}
+
+// same reports whether figures of both may stand on one page.
+func (m *machine) same(n *machine) bool {
+	return m.System == n.System && m.CPU == n.CPU && m.Cores == n.Cores && m.Workers == n.Workers
+}
+
+// firstLine is what a command says first, empty if it fails.
+func firstLine(ctx context.Context, name string, args ...string) string {
+	out, err := output(ctx, name, args...)
+	if err != nil {
+		return ""
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(out), "\n")
+	return first
+}
+
+// describe is the commit of a repository.
+func describe(ctx context.Context, root string) string {
+	return firstLine(ctx, "git", "-C", root, "describe", "--always", "--dirty")
+}
+
+// loadAverages are those of the last 1, 5 and 15 minutes, "unknown" where the
+// system does not tell.
+func loadAverages() string {
+	b, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	f := strings.Fields(string(b))
+	return strings.Join(f[:min(3, len(f))], " ")
 }
 
 // cpuName is what Linux calls the processor.

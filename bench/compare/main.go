@@ -4,6 +4,9 @@
 // page.
 //
 //	go run ./bench/compare [-quick] [-docs FOLDER] [-json FILE] [PROBLEM...]
+//
+// A page keeps the figures of problems that are not measured anew, if they are
+// of the same machine.
 package main
 
 import (
@@ -60,32 +63,41 @@ func (c *contest) compare(ctx context.Context, problems []string, docs, file str
 	if err := c.prepare(ctx); err != nil {
 		return err
 	}
-	m := look(ctx, c.root, c.tandem, c.threads(), time.Now())
-	m.Quick = c.quick
-	c.device = m.platform
-	if err := c.run(ctx, problems); err != nil {
-		return err
-	}
-	d := document{Machine: m, Rows: rows(&c.figures), LeftOut: c.left}
-	writeTable(stdout, d.Rows)
-	if file != "" {
-		if err := write(file, d.writeJSON); err != nil {
+	d := document{Machine: look(ctx, c.tandem, c.threads())}
+	c.device = d.Machine.platform
+	page := document{Machine: d.Machine}
+	if docs != "" {
+		before, err := readDocument(filepath.Join(docs, "benchmarks.json"))
+		if err != nil {
 			return err
 		}
+		if before.Machine.same(&d.Machine) {
+			page.Problems = before.Problems
+		} else if len(before.Problems) > 0 {
+			c.say("the figures in %s are of another machine (%s) and make room", docs, before.Machine.CPU)
+		}
 	}
-	if docs == "" {
-		return nil
-	}
-	const plot = "images/benchmarks.svg"
-	return firstError(
-		func() error { return write(filepath.Join(docs, "benchmarks.json"), d.writeJSON) },
-		func() error {
-			return write(filepath.Join(docs, "benchmarks.md"), func(w io.Writer) error { return d.writeMarkdown(w, plot) })
-		},
-		func() error {
-			return write(filepath.Join(docs, filepath.FromSlash(plot)), func(w io.Writer) error { return writePlot(w, d.Rows) })
-		},
-	)
+	// Written after every problem: who ends the comparison early keeps the
+	// figures so far.
+	err := c.run(ctx, problems, func(p problem) error {
+		d.put(p)
+		page.put(p)
+		return firstError(
+			func() error {
+				if file == "" {
+					return nil
+				}
+				return write(file, d.writeJSON)
+			},
+			func() error {
+				if docs == "" {
+					return nil
+				}
+				return page.writePage(docs)
+			})
+	})
+	writeTable(stdout, d.rows())
+	return err
 }
 
 func firstError(all ...func() error) error {

@@ -28,9 +28,8 @@ type contest struct {
 	limit   time.Duration
 	log     io.Writer
 
-	tandem  string   // the program
-	figures figures  //
-	left    []string // what was left out, and why
+	tandem string   // the program
+	left   []string // what was left out of the problem, and why
 }
 
 // rounds is how often a problem is measured: those with peers several times, in
@@ -75,14 +74,19 @@ type entrant struct {
 	parse   func([]byte) ([]bench.Result, error)
 }
 
-// run measures some problems, all if none is named.
-func (c *contest) run(ctx context.Context, names []string) error {
+// run measures some problems, all if none is named, and hands each over when it
+// has been.
+func (c *contest) run(ctx context.Context, names []string, done func(problem) error) error {
 	problems, err := bench.Select(names...)
 	if err != nil {
 		return err
 	}
+	commit := describe(ctx, c.root)
 	for _, p := range problems {
 		begun := time.Now()
+		c.left = nil
+		var f figures
+		load := loadAverages()
 		all, err := c.entrants(ctx, p.Name)
 		if err != nil {
 			return err
@@ -106,12 +110,16 @@ func (c *contest) run(ctx context.Context, names []string) error {
 					c.leaveOut("%s in %s, round %d: %v", e.system, p.Name, round+1, err)
 					continue
 				}
-				c.figures.add(e.system, round, results)
+				f.add(e.system, round, results)
 			}
 		}
 		c.say("%s: %d rounds of %d programs in %.1f s", p.Name, n, len(all), time.Since(begun).Seconds())
+		f.borrow()
+		err = done(problem{Name: p.Name, Date: begun.Format(time.RFC3339), Tandem: commit, Quick: c.quick, Load: load, Rows: rows(&f), LeftOut: c.left})
+		if err != nil {
+			return err
+		}
 	}
-	c.figures.borrow()
 	return nil
 }
 
