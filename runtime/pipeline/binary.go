@@ -2,10 +2,8 @@ package pipeline
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 
-	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/kernels"
 	"github.com/tandemrun/tandem/kernels/binary"
 )
@@ -39,45 +37,4 @@ func (r *reader) readBinary(f map[string]*node, name, entry, path string) *kerne
 		r.binaries[full] = file
 	}
 	return file.Kernel(entry, nil)
-}
-
-// isBinary reports whether the parameters of a kernel are to be stated.
-func isBinary(k *kernels.Kernel) bool {
-	return k != nil && len(k.Variants) == 1 && k.Variants[0].Language == devices.LangBinary
-}
-
-// stateParams takes the parameters of a kernel in binary form from the arguments
-// of the step: modes of buffers and types of values have to be there.
-func (r *reader) stateParams(st *step) {
-	k := *st.kernel
-	k.Params = nil
-	for i, a := range st.args {
-		p := kernels.Param{Name: a.name}
-		if p.Name == "" {
-			p.Name = fmt.Sprintf("arg%d", i)
-		}
-		switch {
-		case a.buf != nil:
-			p.Kind, p.Type, p.Mode = kernels.Buffer, kernels.Scalar(a.buf.array.DType), a.mode
-			if a.mode == 0 {
-				r.add(a.at, a.path, "a binary does not tell what its kernel does with a buffer").Hint = fmt.Sprintf("write {buf: %s, mode: r}, w or rw", a.buf.array.Name)
-			}
-		case a.local != nil:
-			p.Kind, p.Type = kernels.Local, kernels.Scalar(devices.Uint8)
-		case a.bytes != nil:
-			p.Kind, p.Type = kernels.Value, kernels.Type{Name: "bytes", Size: len(a.bytes), Align: 1}
-		default:
-			var ok bool
-			p.Kind = kernels.Value
-			if p.Type, ok = kernels.ParseType(a.typ); !ok {
-				f := r.add(a.at, a.path, "a binary does not tell the types of its kernel's values, and %q is no type of a number or vector", clip(a.typ))
-				if a.typ == "" {
-					f.Msg = "a binary does not tell the types of its kernel's values"
-				}
-				f.Hint = "write {val: ..., type: int}; a struct goes as {bytes: FILE}"
-			}
-		}
-		k.Params = append(k.Params, p)
-	}
-	st.kernel = &k
 }

@@ -98,8 +98,8 @@ func TestBinaryFaults(t *testing.T) {
 	write(t, dir, "pair.aocx", "\x7fELF")
 	write(t, dir, "text.aocx", "__kernel void put() {}")
 	for name, c := range map[string]struct{ old, new, want string }{
-		"mode":    {"{buf: x, mode: r}", "{buf: x}", "a binary does not tell what its kernel does with a buffer; write {buf: x, mode: r}, w or rw"},
-		"type":    {"{val: 3, type: int}", "3", "a binary does not tell the types of its kernel's values; write {val: ..., type: int}"},
+		"mode":    {"{buf: x, mode: r}", "{buf: x}", "a binary does not tell what its kernel does with \"x\"; write {buf: x, mode: r}, w or rw"},
+		"type":    {"{val: 3, type: int}", "3", "a binary does not tell the types of its kernel's values; write {val: 3, type: int}"},
 		"no type": {"{val: 3, type: int}", "{val: 3, type: imt}", `"imt" is no type of a number or vector`},
 		"entry":   {"pair.aocx, entry: put", "pair.aocx", "pair.aocx does not tell which kernels it has; add entry: NAME"},
 		"options": {"entry: put", "entry: put, options: [-O]", "there is nothing left to say with options"},

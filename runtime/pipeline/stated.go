@@ -16,12 +16,25 @@ import (
 
 // Files of machine code tell less of their kernels than sources do. What a
 // SPIR-V module does not tell (the sign of a number) may be stated with the
-// arguments of a step; of a shared library's functions all of it has to be.
+// arguments of a step; of a shared library's functions and of the kernels in a
+// vendor's format all of it has to be.
 
 // isStated reports whether the arguments of a step have a say in the parameters
-// of its kernel.
+// of the kernels of a source.
 func isStated(l devices.Language) bool {
 	return l == devices.LangSPIRV || l == devices.LangSYCLLibrary
+}
+
+// untold is what a file is called that tells nothing of its kernels' parameters;
+// "" for one that does.
+func untold(l devices.Language) string {
+	switch l {
+	case devices.LangSYCLLibrary:
+		return "a library"
+	case devices.LangBinary:
+		return "a binary"
+	}
+	return ""
 }
 
 // maxLibraryBytes bounds a shared library.
@@ -86,18 +99,24 @@ func (r *reader) pickStated(src *source, f map[string]*node, name, entry, path s
 
 // state gives the step a kernel of its own, with what its arguments state.
 func (r *reader) state(st *step) {
-	if st.kernel == nil || len(st.kernel.Variants) == 0 || !isStated(st.kernel.Variants[0].Language) {
+	if st.kernel == nil || len(st.kernel.Variants) == 0 {
+		return
+	}
+	lang := st.kernel.Variants[0].Language
+	what := untold(lang)
+	if what == "" && !isStated(lang) {
 		return
 	}
 	own := *st.kernel
-	own.Params = slices.Clone(own.Params)
-	if own.Variants[0].Language == devices.LangSYCLLibrary {
+	if what != "" {
+		own.Params = nil
 		for i, a := range st.args {
-			if p, ok := r.stated(a, i); ok {
+			if p, ok := r.stated(a, i, what); ok {
 				own.Params = append(own.Params, p)
 			}
 		}
 	} else {
+		own.Params = slices.Clone(own.Params)
 		for i, a := range st.args {
 			at := i
 			if a.name != "" {
@@ -131,29 +150,34 @@ func signed(t devices.DType) devices.DType {
 	return t
 }
 
-// stated is the parameter that an argument states; false after a fault.
-func (r *reader) stated(a *argument, index int) (kernels.Param, bool) {
+// stated is the parameter that an argument states of a kernel of which what it
+// is in tells nothing; false after a fault.
+func (r *reader) stated(a *argument, index int, what string) (kernels.Param, bool) {
 	p := kernels.Param{Name: a.name, Pos: kernels.Pos{File: r.file, Line: a.at.line, Column: a.at.col}}
 	if p.Name == "" {
 		p.Name = fmt.Sprintf("arg%d", index)
 	}
 	switch {
 	case a.buf != nil:
-		if p.Mode = a.mode; p.Mode == 0 {
-			r.add(a.at, a.path, "a library does not tell what its function does with %q", a.buf.array.Name).Hint =
+		p.Kind, p.Type, p.Mode = kernels.Buffer, kernels.Scalar(a.buf.array.DType), a.mode
+		if p.Mode == 0 {
+			r.add(a.at, a.path, "%s does not tell what its kernel does with %q", what, a.buf.array.Name).Hint =
 				fmt.Sprintf("write {buf: %s, mode: r}, w or rw", a.buf.array.Name)
 			return p, false
 		}
 	case a.local != nil:
-		p.Kind = kernels.Local
+		p.Kind, p.Type = kernels.Local, kernels.Scalar(devices.Uint8)
 	case a.bytes != nil:
-		p.Kind = kernels.Value
-		p.Type = kernels.Type{Name: a.typ, Size: len(a.bytes), Align: 1}
+		p.Kind, p.Type = kernels.Value, kernels.Type{Name: a.typ, Size: len(a.bytes), Align: 1}
 	default:
 		p.Kind = kernels.Value
 		var known bool
 		if p.Type, known = kernels.ParseType(a.typ); !known {
-			r.add(a.at, a.path, "a library does not tell the type of its function's parameters").Hint = "write {val: 3, type: int}; a struct is {bytes: FILE}"
+			not := ""
+			if a.typ != "" {
+				not = fmt.Sprintf(", and %q is no type of a number or vector", clip(a.typ))
+			}
+			r.add(a.at, a.path, "%s does not tell the types of its kernel's values%s", what, not).Hint = "write {val: 3, type: int}; a struct is {bytes: FILE}"
 			return p, false
 		}
 	}

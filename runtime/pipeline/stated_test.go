@@ -137,9 +137,9 @@ func TestLibraryFaults(t *testing.T) {
 	}
 	const head = "buffers: {x: {dtype: float32, shape: [8], out: x.npy}}\nsteps:\n"
 	for _, c := range []struct{ step, want string }{
-		{"{kernel: {file: libf.so, entry: tile}, global: [8], args: [{buf: x}]}", `steps[0].args[0]: a library does not tell what its function does with "x"; write {buf: x, mode: r}, w or rw`},
+		{"{kernel: {file: libf.so, entry: tile}, global: [8], args: [{buf: x}]}", `steps[0].args[0]: a library does not tell what its kernel does with "x"; write {buf: x, mode: r}, w or rw`},
 		{"{kernel: {file: libf.so, entry: tile}, global: [8], args: [x]}", `does with "x"`},
-		{"{kernel: {file: libf.so, entry: tile}, global: [8], args: [3]}", "does not tell the type of its function's parameters; write {val: 3, type: int}"},
+		{"{kernel: {file: libf.so, entry: tile}, global: [8], args: [3]}", "a library does not tell the types of its kernel's values; write {val: 3, type: int}"},
 		{"{kernel: {file: libf.so, entry: tiel}, global: [8]}", `libf.so has no kernel "tiel", it has tile, turn; did you mean "tile"?`},
 		{"{kernel: {file: libf.so}, global: [8]}", "libf.so has 2 kernels, tile, turn: say which"},
 		{"{kernel: {file: libnone.so, entry: f}, global: [8]}", "libnone.so: no function that can be called"},

@@ -200,9 +200,6 @@ func (r *reader) readStep(n *node, path string, s *scope, around *loop) *step {
 		st.argsAt = a
 		r.readArgs(st, a, path+".args", s)
 	}
-	if isBinary(st.kernel) {
-		r.stateParams(st)
-	}
 	r.state(st)
 	r.readPlacing(st, f, path)
 	if n := f["repeat"]; n != nil {
