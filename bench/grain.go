@@ -18,7 +18,7 @@ const grainWidth = 16
 // grainShape says which columns of the row before a cell reads.
 type grainShape struct {
 	name string
-	from func(row, column int) []int // nil: tasks depend on nothing
+	from func(row, column int, to []int) []int // appends to to; nil: tasks depend on nothing
 }
 
 // grainShapes are the patterns "stencil" and "fft" of Task Bench, and tasks
@@ -26,18 +26,18 @@ type grainShape struct {
 func grainShapes() []grainShape {
 	return []grainShape{
 		{"independent", nil},
-		{"stencil", func(_, c int) []int {
-			from := []int{c}
+		{"stencil", func(_, c int, to []int) []int {
+			to = append(to, c)
 			if c > 0 {
-				from = append(from, c-1)
+				to = append(to, c-1)
 			}
 			if c < grainWidth-1 {
-				from = append(from, c+1)
+				to = append(to, c+1)
 			}
-			return from
+			return to
 		}},
 		// A butterfly whose span doubles from row to row.
-		{"fft", func(r, c int) []int { return []int{c, c ^ 1<<((r-1)%4)} }},
+		{"fft", func(r, c int, to []int) []int { return append(to, c, c^1<<((r-1)%4)) }},
 	}
 }
 
@@ -98,21 +98,23 @@ func (b *grain) add(g *tandem.Graph, shape grainShape, n int, rounds int32) {
 	one := devices.NDRange{Dims: 1, Size: [3]int{1}}
 	at := func(row, column int) *tandem.Slice[int32] { return b.cells[row&1*grainWidth+column] }
 	var args [5]any
+	var length any = rounds // in an interface once, not for every task
+	columns := make([]int, 0, 3)
 	for i := range n {
 		if shape.from == nil {
-			g.AddRange(b.free, one, rounds)
+			g.AddRange(b.free, one, length)
 			continue
 		}
 		row, column := i/grainWidth, i%grainWidth
 		args[0] = at(row, column)
 		reads := 0
 		if row > 0 {
-			for _, c := range shape.from(row, column) {
+			for _, c := range shape.from(row, column, columns) {
 				reads++
 				args[reads] = at(row+1, c)
 			}
 		}
-		args[reads+1] = rounds
+		args[reads+1] = length
 		g.Add(b.kernels[reads], args[:reads+2]...)
 	}
 }
