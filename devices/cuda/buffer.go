@@ -162,6 +162,9 @@ func (d *device) ImportHost(mem []byte) (devices.Buffer, error) {
 // Size implements devices.Buffer.
 func (b *buffer) Size() int64 { return b.size }
 
+// Imported implements copycheck.Buffer.
+func (b *buffer) Imported() bool { return b.host != nil }
+
 // Free implements devices.Buffer. The memory of a lost device is gone already.
 func (b *buffer) Free() error {
 	if !b.freed.CompareAndSwap(false, true) {

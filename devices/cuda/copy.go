@@ -5,12 +5,13 @@ import (
 	"unsafe"
 
 	"github.com/tandemrun/tandem/devices"
+	"github.com/tandemrun/tandem/devices/internal/copycheck"
 	"github.com/tandemrun/tandem/devices/internal/dl"
 )
 
 // Copy implements devices.Queue.
 func (q *queue) Copy(c *devices.Copy, wait []devices.Event) (devices.Event, error) {
-	dst, src, err := q.checkCopy(c)
+	dst, src, err := copycheck.Buffers(q, c, func(b devices.Buffer, side string) (*buffer, error) { return q.d.bufferOf(b, c.Kind, side) })
 	if err != nil {
 		return nil, err
 	}
@@ -77,41 +78,9 @@ func (q *queue) toHost(dst unsafe.Pointer, src uintptr, size int) error {
 	return nil
 }
 
-// checkCopy finds the buffers of a copy and checks its ranges.
-func (q *queue) checkCopy(c *devices.Copy) (dst, src *buffer, err error) {
-	if c.Kind > devices.SyncToHost {
-		return nil, nil, fmt.Errorf("%v: copy of the unknown kind %d: %w", q, c.Kind, devices.ErrInvalid)
-	}
-	if c.Kind != devices.DeviceToHost {
-		if dst, err = q.d.bufferOf(c.Dst, c.Kind, "destination", c.DstOffset, c.Size); err != nil {
-			return nil, nil, err
-		}
-	}
-	if c.Kind == devices.DeviceToHost || c.Kind == devices.DeviceToDevice {
-		if src, err = q.d.bufferOf(c.Src, c.Kind, "source", c.SrcOffset, c.Size); err != nil {
-			return nil, nil, err
-		}
-	}
-	switch c.Kind {
-	case devices.HostToDevice, devices.DeviceToHost:
-		if int64(len(c.Host)) < c.Size {
-			return nil, nil, fmt.Errorf("%v: %v copy of %d bytes: the host's side has %d: %w", q, c.Kind, c.Size, len(c.Host), devices.ErrInvalid)
-		}
-	case devices.DeviceToDevice:
-		if dst == src && c.SrcOffset < c.DstOffset+c.Size && c.DstOffset < c.SrcOffset+c.Size && c.Size > 0 {
-			return nil, nil, fmt.Errorf("%v: d2d copy of %d bytes from offset %d to %d of one buffer overlaps: %w", q, c.Size, c.SrcOffset, c.DstOffset, devices.ErrInvalid)
-		}
-	default:
-		if c.Size > 0 && dst.host == nil {
-			return nil, nil, fmt.Errorf("%v: %v: the buffer is not imported host memory: %w", q, c.Kind, devices.ErrInvalid)
-		}
-	}
-	return dst, src, nil
-}
-
 // bufferOf checks that b is a buffer of d in use, or one of a GPU that d can
-// copy from, and that [offset, offset+size) lies within it.
-func (d *device) bufferOf(b devices.Buffer, kind devices.CopyKind, side string, offset, size int64) (*buffer, error) {
+// copy from.
+func (d *device) bufferOf(b devices.Buffer, kind devices.CopyKind, side string) (*buffer, error) {
 	buf, ok := b.(*buffer)
 	switch {
 	case !ok || buf == nil:
@@ -120,9 +89,6 @@ func (d *device) bufferOf(b devices.Buffer, kind devices.CopyKind, side string, 
 		return nil, fmt.Errorf("%s: %v copy, %s: the buffer is one of %s: %w", d.info.ID, kind, side, buf.d.info.ID, devices.ErrInvalid)
 	case buf.freed.Load():
 		return nil, fmt.Errorf("%s: %v copy, %s: the buffer of %d bytes has been freed: %w", d.info.ID, kind, side, buf.size, devices.ErrClosed)
-	case offset < 0 || size < 0 || offset > buf.size || size > buf.size-offset:
-		return nil, fmt.Errorf("%s: %v copy, %s: %d bytes at offset %d do not lie within a buffer of %d bytes: %w",
-			d.info.ID, kind, side, size, offset, buf.size, devices.ErrInvalid)
 	}
 	return buf, nil
 }

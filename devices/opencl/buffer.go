@@ -108,6 +108,9 @@ func (d *device) mapOnce(handle uintptr, size int64) (uintptr, int32) {
 // Size implements devices.Buffer.
 func (b *buffer) Size() int64 { return b.size }
 
+// Imported implements copycheck.Buffer.
+func (b *buffer) Imported() bool { return b.host != nil }
+
 // Free implements devices.Buffer.
 func (b *buffer) Free() error {
 	if !b.freed.CompareAndSwap(false, true) {
@@ -126,9 +129,8 @@ func (b *buffer) Free() error {
 	return nil
 }
 
-// bufferOf checks that b is a buffer of d in use, and that [offset,
-// offset+size) lies within it.
-func (d *device) bufferOf(b devices.Buffer, kind devices.CopyKind, side string, offset, size int64) (*buffer, error) {
+// bufferOf checks that b is a buffer of d in use.
+func (d *device) bufferOf(b devices.Buffer, kind devices.CopyKind, side string) (*buffer, error) {
 	buf, ok := b.(*buffer)
 	switch {
 	case !ok || buf == nil:
@@ -137,9 +139,6 @@ func (d *device) bufferOf(b devices.Buffer, kind devices.CopyKind, side string, 
 		return nil, fmt.Errorf("%s: %v copy, %s: the buffer is one of %s: %w", d.info.ID, kind, side, buf.d.info.ID, devices.ErrInvalid)
 	case buf.freed.Load():
 		return nil, fmt.Errorf("%s: %v copy, %s: the buffer of %d bytes has been freed: %w", d.info.ID, kind, side, buf.size, devices.ErrClosed)
-	case offset < 0 || size < 0 || offset > buf.size || size > buf.size-offset:
-		return nil, fmt.Errorf("%s: %v copy, %s: %d bytes at offset %d do not lie within a buffer of %d bytes: %w",
-			d.info.ID, kind, side, size, offset, buf.size, devices.ErrInvalid)
 	}
 	return buf, nil
 }

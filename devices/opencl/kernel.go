@@ -94,15 +94,11 @@ func (k *kernel) variantFor(l *ragged.Layout) (*variant, error) {
 	if k.p.closed.Load() {
 		return nil, fmt.Errorf("%s: kernel %q: its program is closed and it has to be built for a launch in parts: %w", k.d.info.ID, k.entry, devices.ErrClosed)
 	}
-	program, err := k.p.special(l.Geometry)
+	handle, err := k.p.special(l.Geometry, k.entry)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: kernel %q: %w", k.d.info.ID, k.entry, err)
 	}
-	handle, code := k.d.createKernel(program, k.entry)
-	if code != success {
-		return nil, fmt.Errorf("%s: kernel %q: %w", k.d.info.ID, k.entry, failed(code, "clCreateKernel(%s)", k.entry))
-	}
-	if len(k.variants) >= maxSpecials {
+	if len(k.variants) >= ragged.MaxBuilds {
 		k.dropVariants()
 	}
 	if k.variants == nil {

@@ -113,7 +113,7 @@ func TestRaggedIndices(t *testing.T) {
 		r.Local = [3]int{}
 		lookAt(t, q, plain, r)
 	}
-	if n := len(p.specials.built); n == 0 || n > maxSpecials {
+	if n := p.specials.Len(); n == 0 || n > ragged.MaxBuilds {
 		t.Errorf("%d builds for geometries are kept", n)
 	}
 }
@@ -125,18 +125,18 @@ func TestGeometryBuilds(t *testing.T) {
 	p := compile(t, d, "__kernel void k(__global int *x) { x[get_global_id(0)] = get_global_size(0); }")
 	k := kernelOf(t, p, "k")
 	x := alloc(t, d, 4*4096)
-	for n := range maxSpecials + 4 {
-		size := 100 + n%(maxSpecials+2)
+	for n := range ragged.MaxBuilds + 4 {
+		size := 100 + n%(ragged.MaxBuilds+2)
 		launch(t, q, &devices.Launch{Kernel: k, Range: devices.NDRange{Dims: 1, Size: [3]int{size}, Local: [3]int{64}}, Args: []devices.Arg{{Buffer: x}}})
 		if got := ints(download(t, q, x))[size-1]; got != int32(size) {
 			t.Fatalf("the last of %d work-items saw a global size of %d", size, got)
 		}
 	}
-	if n := len(p.specials.built); n > maxSpecials {
-		t.Errorf("%d builds are kept, at most %d should be", n, maxSpecials)
+	if n := p.specials.Len(); n > ragged.MaxBuilds {
+		t.Errorf("%d builds are kept, at most %d should be", n, ragged.MaxBuilds)
 	}
-	if n := len(k.variants); n > maxSpecials {
-		t.Errorf("%d kernel handles are kept, at most %d should be", n, maxSpecials)
+	if n := len(k.variants); n > ragged.MaxBuilds {
+		t.Errorf("%d kernel handles are kept, at most %d should be", n, ragged.MaxBuilds)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/devices/internal/buildcache"
 	"github.com/tandemrun/tandem/devices/internal/buildlog"
+	"github.com/tandemrun/tandem/devices/internal/compilation"
 	"github.com/tandemrun/tandem/devices/internal/dl"
 	"github.com/tandemrun/tandem/devices/internal/ragged"
 )
@@ -25,9 +26,9 @@ type program struct {
 	src        *devices.Source
 	built      built
 	log        string
-	sealed     bool // there is no source to build for a geometry
-	nonUniform bool // built so that groups need not be of one size
-	specials   specials
+	sealed     bool                   // there is no source to build for a geometry
+	nonUniform bool                   // built so that groups need not be of one size
+	specials   ragged.Builds[uintptr] // programs, by geometry
 	closed     atomic.Bool
 
 	mu    sync.Mutex
@@ -60,7 +61,7 @@ func (d *device) build(src *devices.Source) (*program, error) {
 		return nil, d.compileError(src, "", fmt.Errorf("the source is empty: %w", devices.ErrInvalid))
 	}
 	kept := *src
-	kept.Text = named(src)
+	kept.Text = compilation.Named(src)
 	b, err := d.compile(&kept)
 	if err != nil {
 		return nil, err
@@ -323,7 +324,7 @@ func (p *program) Close() error {
 		return nil
 	}
 	p.d.open[kindProgram].Add(-1)
-	p.specials.clear(p.d.api)
+	p.specials.Clear(p.releaseProgram)
 	if code := p.d.api.call(p.d.api.releaseProgram, p.built.handle); code != success {
 		return fmt.Errorf("%s: %w", p.d.info.ID, failed(code, "clReleaseProgram(%s)", p.src.Name))
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/devices/hostmem"
 	"github.com/tandemrun/tandem/devices/internal/buildcache"
+	"github.com/tandemrun/tandem/devices/internal/compilation"
 	"github.com/tandemrun/tandem/devices/internal/dl"
 )
 
@@ -128,59 +129,15 @@ func (d *device) calibrateClock() {
 		}
 		if hi-lo < tightest {
 			tightest = hi - lo
-			d.clock.calibrate(times[3], lo, hi)
+			d.clock.Calibrate(times[3], lo, hi)
 		}
 	}
 }
 
 // Compile implements devices.Device.
 func (d *device) Compile(ctx context.Context, src *devices.Source) (devices.Program, error) {
-	if src == nil || src.Language == "" {
-		return nil, fmt.Errorf("%s: compile: a source without a language: %w", d.info.ID, devices.ErrInvalid)
-	}
-	if err := d.usable("compile " + src.Name); err != nil {
-		return nil, err
-	}
-	if !slices.Contains(d.info.Languages, src.Language) {
-		return nil, fmt.Errorf("%s: %s is written in %s, this device takes %v: %w",
-			d.info.ID, src.Name, src.Language, d.info.Languages, devices.ErrUnsupported)
-	}
-	if err := context.Cause(ctx); err != nil {
-		return nil, fmt.Errorf("%s: compile %s: %w", d.info.ID, src.Name, err)
-	}
-	kept := *src
-	kept.Options = slices.Clone(src.Options)
-	if ctx.Done() == nil {
-		return result(d.build(&kept))
-	}
-	type outcome struct {
-		p   *program
-		err error
-	}
-	kept.Text = slices.Clone(src.Text)
-	done := make(chan outcome, 1)
-	d.builds.Go(func() {
-		p, err := d.build(&kept)
-		if err == nil && ctx.Err() != nil {
-			_ = p.Close() // nobody takes it
-			err = context.Cause(ctx)
-		}
-		done <- outcome{p, err}
-	})
-	select {
-	case o := <-done:
-		return result(o.p, o.err)
-	case <-ctx.Done():
-		return nil, fmt.Errorf("%s: compile %s: %w", d.info.ID, src.Name, context.Cause(ctx))
-	}
-}
-
-// result keeps a nil *program from becoming a devices.Program that is not nil.
-func result(p *program, err error) (devices.Program, error) {
-	if err != nil {
-		return nil, err
-	}
-	return p, nil
+	at := compilation.Device{ID: d.info.ID, Languages: d.info.Languages, Usable: d.usable, Builds: &d.builds}
+	return compilation.Compile(ctx, at, src, d.build)
 }
 
 // NewQueue implements devices.Device.

@@ -182,7 +182,7 @@ func (e *event) Times() (devices.Times, error) {
 			times[0], times[1], times[2] = first[0], first[1], first[2]
 		}
 	}
-	return e.d.clock.times(times, e.queued, e.seen), nil
+	return e.d.clock.Times(times, e.queued, e.seen), nil
 }
 
 // profile reads the device's times of a finished command, in nanoseconds.

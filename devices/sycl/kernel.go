@@ -123,7 +123,7 @@ func (k *kernel) variantFor(l *ragged.Layout) (uint64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("%s: kernel %q: %w", k.d.info.ID, k.entry, err)
 	}
-	if len(k.variants) >= maxSpecials {
+	if len(k.variants) >= ragged.MaxBuilds {
 		k.dropVariants()
 	}
 	if k.variants == nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/devices/internal/buildcache"
 	"github.com/tandemrun/tandem/devices/internal/buildlog"
+	"github.com/tandemrun/tandem/devices/internal/compilation"
 	"github.com/tandemrun/tandem/devices/internal/dl"
 	"github.com/tandemrun/tandem/devices/internal/ragged"
 	"github.com/tandemrun/tandem/devices/sycl/freefunc"
@@ -44,7 +45,7 @@ type program struct {
 	built    built
 	sealed   bool // there is no source to build for a geometry
 	library  *userLibrary
-	specials specials
+	specials ragged.Builds[uint64] // programs, by geometry
 	closed   atomic.Bool
 
 	functions []freefunc.Function // of SYCL C++
@@ -89,7 +90,7 @@ func (d *device) build(src *devices.Source) (*program, error) {
 		return p, nil
 	}
 	kept := *src
-	kept.Text = named(src)
+	kept.Text = compilation.Named(src)
 	b, err := d.compile(&kept)
 	if err != nil {
 		return nil, err
@@ -322,7 +323,7 @@ func (p *program) Close() error {
 		return nil
 	}
 	p.d.open[kindProgram].Add(-1)
-	p.specials.clear(p.d.api)
+	p.specials.Clear(p.freeProgram)
 	if p.built.handle != 0 {
 		dl.Call(p.d.api.programFree, uintptr(p.built.handle))
 	}

@@ -2,87 +2,28 @@ package sycl
 
 import (
 	"fmt"
-	"strings"
-	"sync"
 
-	"github.com/tandemrun/tandem/devices"
+	"github.com/tandemrun/tandem/devices/internal/compilation"
 	"github.com/tandemrun/tandem/devices/internal/dl"
 	"github.com/tandemrun/tandem/devices/internal/ragged"
 )
 
-// A kernel in OpenCL C that asks for its group id or the global size sees the
-// launch of a box, not the whole. Such a kernel is built once more with those
-// functions replaced by macros that answer for the whole; builds are kept per
-// geometry.
-
-// maxSpecials bounds the builds that a program, and the handles that a
-// kernel, keeps for geometries. One that goes while a launch of it is still
-// in flight lives on in the runtime until that is done.
-const maxSpecials = 16
-
-// specials are a program's builds for geometries.
-type specials struct {
-	mu    sync.Mutex
-	built map[ragged.Geometry]*special
-	clock uint64
-}
-
-type special struct {
-	handle uint64 // of the shim's program
-	used   uint64
-}
-
 // special makes a kernel of p for a geometry, building for it if need be.
-func (p *program) special(g ragged.Geometry, entry string) (uint64, error) {
-	s := &p.specials
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.clock++
-	if found := s.built[g]; found != nil {
-		found.used = s.clock
-		return p.d.createKernel(found.handle, entry)
-	}
-	src := *p.src
-	src.Text = append(ragged.Prelude(g), named(&src)...)
-	b, err := p.d.compile(&src)
-	if err != nil {
-		return 0, fmt.Errorf("build for a launch in parts: %w", err)
-	}
-	if s.built == nil {
-		s.built = map[ragged.Geometry]*special{}
-	}
-	if len(s.built) >= maxSpecials {
-		var oldest ragged.Geometry
-		first := true
-		for k, v := range s.built {
-			if first || v.used < s.built[oldest].used {
-				oldest, first = k, false
-			}
+func (p *program) special(g ragged.Geometry, entry string) (kernel uint64, err error) {
+	err = p.specials.Use(g, func() (uint64, error) {
+		src := *p.src
+		src.Text = append(ragged.Prelude(g), compilation.Named(&src)...)
+		b, err := p.d.compile(&src)
+		if err != nil {
+			return 0, fmt.Errorf("build for a launch in parts: %w", err)
 		}
-		dl.Call(p.d.api.programFree, uintptr(s.built[oldest].handle))
-		delete(s.built, oldest)
-	}
-	s.built[g] = &special{b.handle, s.clock}
-	return p.d.createKernel(b.handle, entry)
+		return b.handle, nil
+	}, p.freeProgram, func(program uint64) error {
+		var err error
+		kernel, err = p.d.createKernel(program, entry)
+		return err
+	})
+	return kernel, err
 }
 
-func (s *specials) clear(a *api) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, b := range s.built {
-		dl.Call(a.programFree, uintptr(b.handle))
-	}
-	s.built = nil
-}
-
-// named is the text of a source with its name as the first line's, so that a
-// compiler's messages name the user's file and not a temporary one.
-func named(src *devices.Source) []byte {
-	text := src.Text
-	if src.Language != devices.LangOpenCL && src.Language != devices.LangSYCL || src.Name == "" ||
-		strings.HasPrefix(strings.TrimLeft(string(text[:min(len(text), 64)]), " \t\r\n"), "#line") {
-		return text
-	}
-	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ").Replace(src.Name)
-	return append([]byte("#line 1 \""+quoted+"\"\n"), text...)
-}
+func (p *program) freeProgram(program uint64) { dl.Call(p.d.api.programFree, uintptr(program)) }
