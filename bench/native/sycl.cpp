@@ -77,7 +77,7 @@ struct Bench {
     };
     auto a = array(0), b = array(1), c = array(1);
     double best = 0;
-    for (int round = 0; round < 3; round++) {
+    for (int round = 0; round < 3; round++) { // nativeRuns
       auto begin = std::chrono::steady_clock::now();
       queue.submit([&](sycl::handler &h) {
         h.set_arg(0, a.get());

@@ -11,7 +11,7 @@ import (
 )
 
 // shimABI is the version of the shim's ABI that this package speaks.
-const shimABI = 1
+const shimABI = 2
 
 // api is the function table of a loaded shim. Each function is described in
 // shim/shim.cpp.
@@ -24,7 +24,7 @@ type api struct {
 	queue, queueFree, flush, finish                       uintptr
 	copy, marker, launch, call                            uintptr
 	eventStatus, eventWait, eventNotify, completed        uintptr
-	eventTimes, eventFree                                 uintptr
+	eventTimes, eventFree, eventsFree                     uintptr
 	build, programFree, programLog                        uintptr
 	programNames, programBinary, kernel, kernelFree, info uintptr
 }
@@ -43,6 +43,7 @@ func bind(lib *dl.Library) (*api, error) {
 		{"copy", &a.copy}, {"marker", &a.marker}, {"launch", &a.launch}, {"call", &a.call},
 		{"event_status", &a.eventStatus}, {"event_wait", &a.eventWait}, {"event_notify", &a.eventNotify},
 		{"completed", &a.completed}, {"event_times", &a.eventTimes}, {"event_free", &a.eventFree},
+		{"events_free", &a.eventsFree},
 		{"build", &a.build}, {"program_free", &a.programFree}, {"program_log", &a.programLog},
 		{"program_names", &a.programNames}, {"program_binary", &a.programBinary},
 		{"kernel", &a.kernel}, {"kernel_free", &a.kernelFree}, {"kernel_info", &a.info},

@@ -214,6 +214,12 @@ func (e *event) unref() {
 		dl.CallArgs(e.d.api.eventFree, e.handle[:])
 		e.handle[0] = 0
 	}
+	e.recycle()
+}
+
+// recycle gives an event back that nobody holds and whose command the shim has
+// let go.
+func (e *event) recycle() {
 	e.dropDeps()
 	if e.first != nil {
 		e.first.unref()

@@ -52,6 +52,7 @@ type scratchpad struct {
 	event  uint64
 	launch launchBlock
 	wait   [maxWait]uint64
+	free   [2 * reapEvery]uint64
 	args   [maxArgs]argBlock
 	values [maxValues / 8]uint64
 	err    errorBlock
@@ -70,6 +71,7 @@ type queue struct {
 	memory     []byte
 	scratch    *scratchpad
 	args       [8]uintptr // of the call in progress
+	freeArgs   [2]uintptr // of the shim's events_free
 	deps       []*event   // of the command in progress
 	seq        uint64     // position of the last command
 	head, tail *event     // in flight, oldest first
@@ -181,21 +183,42 @@ func (q *queue) enqueued(e *event) {
 }
 
 // reap lets go of up to n of the oldest commands, as far as they have finished
-// or nobody else knows them.
+// or nobody else knows them. The shim's events are freed many at a time.
 func (q *queue) reap(n int) {
+	pad, free := q.scratch, 0
 	for ; n > 0 && q.head != nil; n-- {
 		e := q.head
 		if e.refs.Load() > 1 {
 			if done, _ := e.Done(); !done {
-				return
+				break
 			}
 		}
 		q.head, e.next = e.next, nil
 		if q.head == nil {
 			q.tail = nil
 		}
-		e.unref()
+		if e.refs.Add(-1) > 0 {
+			continue
+		}
+		if e.native() {
+			pad.free[free] = uint64(e.handle[0])
+			e.handle[0] = 0
+			if free++; free == len(pad.free) {
+				q.free(free)
+				free = 0
+			}
+		}
+		e.recycle()
 	}
+	if free > 0 {
+		q.free(free)
+	}
+}
+
+// free frees the first n of the shim's events in the scratchpad.
+func (q *queue) free(n int) {
+	q.freeArgs = [2]uintptr{uintptr(unsafe.Pointer(&q.scratch.free[0])), uintptr(n)}
+	dl.CallArgs(q.d.api.eventsFree, q.freeArgs[:])
 }
 
 // hand gives an event to the caller, who releases it.

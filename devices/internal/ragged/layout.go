@@ -49,6 +49,7 @@ type Rules struct {
 	MaxItems   [3]int // per dimension; 0: no limit
 	Units      int    // compute units
 	HostCores  bool   // the device is the host's cores: each new local size may be compiled again
+	Row        int    // on the host's cores, how long a group of work-items that know nothing of it may be; 0: as any other
 	NonUniform bool   // groups at the edges may be smaller, without help
 }
 

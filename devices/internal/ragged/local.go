@@ -74,6 +74,12 @@ func (k *Rules) chooseLocal(r devices.NDRange, part bool) [3]int {
 	if k.Uses&(SeesLocal|SeesCut) != 0 {
 		return k.dividing(r, shape, most, part)
 	}
+	if k.HostCores && k.Row > shape[0] {
+		shape[0] = min(k.Row, most)
+		if limit := k.MaxItems[0]; limit > 0 {
+			shape[0] = min(shape[0], limit)
+		}
+	}
 	for d := range 3 {
 		for shape[d] > r.Size[d] {
 			shape[d] /= 2

@@ -27,7 +27,7 @@ func TestOnce(t *testing.T) {
 				r.Local[d] = 1 + rng.IntN(8)
 			}
 		}
-		k := Rules{Uses: []Usage{None, Groups, Size}[rng.IntN(3)], MaxGroup: 512, Units: 2, HostCores: rng.IntN(2) == 0}
+		k := Rules{Uses: []Usage{None, Groups, Size}[rng.IntN(3)], MaxGroup: 512, Units: 2, HostCores: rng.IntN(2) == 0, Row: rng.IntN(2) * 256}
 		var l Layout
 		if err := l.Lay(r, &k); err != nil {
 			t.Fatalf("%+v: %v", r, err)

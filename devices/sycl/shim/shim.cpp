@@ -21,8 +21,10 @@
 //     the old ABI would go wrong.
 //
 // Extensions of the runtime are used behind their feature-test macros. On the
-// OpenCL back end completion is told by clSetEventCallback; on any other one
-// thread per queue waits for the events that somebody asked about.
+// OpenCL back end completion is told by clSetEventCallback, and kernels made of
+// a program of OpenCL are launched by OpenCL's own functions on the queue's own
+// queue, which is in order whoever enqueues; on any other one thread per queue
+// waits for the events that somebody asked about, and all else is SYCL's.
 
 #include <sycl/sycl.hpp>
 
@@ -43,8 +45,10 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #ifdef _WIN32
@@ -57,7 +61,7 @@
 
 namespace {
 
-constexpr int32_t abi = 1;
+constexpr int32_t abi = 2;
 
 enum Status : int32_t {
   OK = 0,
@@ -182,10 +186,15 @@ struct OpenCL {
   decltype(&::clSetEventCallback) setEventCallback = nullptr;
   decltype(&::clGetEventInfo) getEventInfo = nullptr;
   decltype(&::clGetEventProfilingInfo) getEventProfilingInfo = nullptr;
+  decltype(&::clWaitForEvents) waitForEvents = nullptr;
+  decltype(&::clRetainEvent) retainEvent = nullptr;
   decltype(&::clReleaseEvent) releaseEvent = nullptr;
   decltype(&::clReleaseContext) releaseContext = nullptr;
   decltype(&::clReleaseDevice) releaseDevice = nullptr;
   decltype(&::clReleaseCommandQueue) releaseQueue = nullptr;
+  decltype(&::clEnqueueNDRangeKernel) enqueueKernel = nullptr;
+  decltype(&::clSetKernelArg) setKernelArg = nullptr;
+  decltype(&::clGetExtensionFunctionAddressForPlatform) getExtension = nullptr;
   decltype(&::clFlush) flush = nullptr;
   decltype(&::clGetDeviceInfo) getDeviceInfo = nullptr;
   decltype(&::clCreateProgramWithSource) createProgramWithSource = nullptr;
@@ -218,10 +227,15 @@ struct OpenCL {
     get(setEventCallback, "clSetEventCallback");
     get(getEventInfo, "clGetEventInfo");
     get(getEventProfilingInfo, "clGetEventProfilingInfo");
+    get(waitForEvents, "clWaitForEvents");
+    get(retainEvent, "clRetainEvent");
     get(releaseEvent, "clReleaseEvent");
     get(releaseContext, "clReleaseContext");
     get(releaseDevice, "clReleaseDevice");
     get(releaseQueue, "clReleaseCommandQueue");
+    get(enqueueKernel, "clEnqueueNDRangeKernel");
+    get(setKernelArg, "clSetKernelArg");
+    get(getExtension, "clGetExtensionFunctionAddressForPlatform");
     get(flush, "clFlush");
     get(getDeviceInfo, "clGetDeviceInfo");
     get(createProgramWithSource, "clCreateProgramWithSource");
@@ -297,6 +311,13 @@ struct Device {
   sycl::context ctx;
   bool opencl; // the OpenCL back end, and its functions are known
   bool direct; // events are asked about by OpenCL's own functions
+  // A runtime on the host's cores counts on the thread that waits as one of its
+  // workers: as long as nobody waits, one core less works.
+  bool joins;
+#if TANDEM_OPENCL
+  using SetPointer = cl_int(CL_API_CALL *)(cl_kernel, cl_uint, const void *);
+  SetPointer setPointer = nullptr; // nullptr: launches are SYCL's
+#endif
   Device(sycl::device d, bool plain)
       : dev(std::move(d)), ctx(dev, [](sycl::exception_list) { /* failures are those of events */ }),
 #if TANDEM_OPENCL
@@ -305,22 +326,36 @@ struct Device {
         opencl(false)
 #endif
         ,
-        direct(opencl && !plain) {
+        direct(opencl && !plain), joins(direct && dev.is_cpu()) {
+#if TANDEM_OPENCL
+    if (!direct)
+      return;
+    const Held<cl_device_id> id = native(dev);
+    cl_platform_id platform = nullptr;
+    if (cl().getDeviceInfo(id, CL_DEVICE_PLATFORM, sizeof platform, &platform, nullptr) == CL_SUCCESS)
+      setPointer = reinterpret_cast<SetPointer>(cl().getExtension(platform, "clSetKernelArgMemPointerINTEL"));
+#endif
   }
 };
 
 struct Event;
 
-// A Waiter is the thread that waits for the events of a queue in place of a
-// callback. It starts with the first event that somebody asks about.
+// A Waiter is the thread that waits for the events of a queue: in place of a
+// callback, or to lend its core to a runtime whose waiting threads work. It
+// starts with the first event that somebody asks about.
 struct Waiter {
   std::mutex mu;
   std::condition_variable changed;
   std::deque<Event *> list;
+#if TANDEM_OPENCL
+  cl_event join = nullptr; // the latest to be waited for by working; a reference
+  void help(cl_event e);
+#endif
   bool closing = false;
   std::thread thread;
 
   void add(Event *e);
+  void start();
   void run();
   ~Waiter();
 };
@@ -332,6 +367,9 @@ struct Queue {
   cl_command_queue native = nullptr;
 #endif
   Waiter waiter; // its thread ends before the queue goes
+  // Somebody else may have put commands on the queue that SYCL holds back, such
+  // as tasks of the host: then all that comes behind them goes through SYCL.
+  std::atomic<bool> mixed{false};
   explicit Queue(Device *d)
       : device(d), q(d->ctx, d->dev, [](sycl::exception_list) { /* failures are those of events */ },
                      {sycl::property::queue::in_order(), sycl::property::queue::enable_profiling()}) {
@@ -351,7 +389,7 @@ struct Queue {
 // An Event may outlive its queue. Then it has finished, and nobody asks to be
 // told.
 struct Event {
-  sycl::event ev;
+  std::optional<sycl::event> ev; // none: a command of OpenCL, until SYCL needs it
   Queue *queue;
   uint64_t token = 0; // of the caller, once it asked to be told
   std::atomic<bool> told{false}; // status is known
@@ -364,7 +402,9 @@ struct Event {
   cl_event native = nullptr; // one reference of our own
   cl_event get() {
     std::call_once(once, [this] {
-      auto list = sycl::get_native<sycl::backend::opencl>(ev);
+      if (fetched)
+        return;
+      auto list = sycl::get_native<sycl::backend::opencl>(*ev);
       for (size_t i = 1; i < list.size(); i++)
         cl().releaseEvent(list[i]);
       if (!list.empty())
@@ -373,8 +413,27 @@ struct Event {
     });
     return native;
   }
+  // Takes the reference.
+  Event(cl_event e, Queue *q) : queue(q), direct(true), fetched(true), native(e) {}
 #endif
   Event(sycl::event e, Queue *q) : ev(std::move(e)), queue(q), direct(q->device->direct) {}
+  // The event as SYCL knows it, for a wait list.
+  sycl::event asSYCL() const {
+#if TANDEM_OPENCL
+    if (!ev)
+      return sycl::make_event<sycl::backend::opencl>({native}, queue->device->ctx);
+#endif
+    return *ev;
+  }
+  void wait() {
+#if TANDEM_OPENCL
+    if (!ev) {
+      check(cl().waitForEvents(1, &native), "clWaitForEvents");
+      return;
+    }
+#endif
+    ev->wait_and_throw();
+  }
   ~Event() {
 #if TANDEM_OPENCL
     if (native)
@@ -407,24 +466,52 @@ struct Finished {
   }
 } finished;
 
-void Waiter::add(Event *e) {
-  std::lock_guard lock(mu);
-  list.push_back(e);
+void Waiter::start() {
   if (!thread.joinable())
     thread = std::thread([this] { run(); });
   changed.notify_one();
 }
 
+void Waiter::add(Event *e) {
+  std::lock_guard lock(mu);
+  list.push_back(e);
+  start();
+}
+
+#if TANDEM_OPENCL
+// help waits for an event of which somebody else is told. On a queue that is in
+// order the latest stands for those before it.
+void Waiter::help(cl_event e) {
+  cl().retainEvent(e);
+  std::lock_guard lock(mu);
+  if (join)
+    cl().releaseEvent(join);
+  join = e;
+  start();
+}
+#endif
+
 void Waiter::run() {
   std::unique_lock lock(mu);
   for (;;) {
+#if TANDEM_OPENCL
+    changed.wait(lock, [this] { return closing || !list.empty() || join; });
+    if (cl_event e = std::exchange(join, nullptr)) {
+      lock.unlock();
+      cl().waitForEvents(1, &e);
+      cl().releaseEvent(e);
+      lock.lock();
+      continue;
+    }
+#else
     changed.wait(lock, [this] { return closing || !list.empty(); });
+#endif
     if (list.empty())
       return;
     Event *e = list.front();
     list.pop_front();
     lock.unlock();
-    int32_t status = guarded(nullptr, [&] { e->ev.wait_and_throw(); });
+    int32_t status = guarded(nullptr, [&] { e->wait(); });
     finished.add(e, failure(status));
     lock.lock();
   }
@@ -459,6 +546,14 @@ struct Program {
 struct Kernel {
   Device *device;
   sycl::kernel k;
+#if TANDEM_OPENCL
+  cl_kernel native = nullptr; // of a program of OpenCL; one reference
+  ~Kernel() {
+    if (native)
+      cl().releaseKernel(native);
+  }
+#endif
+  Kernel(Device *d, sycl::kernel k) : device(d), k(std::move(k)) {}
 };
 
 // ---------------------------------------------------------------- devices
@@ -761,9 +856,53 @@ std::vector<sycl::event> events(const uint64_t *wait, uint64_t n) {
   std::vector<sycl::event> list;
   list.reserve(n);
   for (uint64_t i = 0; i < n; i++)
-    list.push_back(object<Event>(wait[i])->ev);
+    list.push_back(object<Event>(wait[i])->asSYCL());
   return list;
 }
+
+#if TANDEM_OPENCL
+// launchNative launches a kernel of OpenCL on the queue's own queue: the same
+// command that SYCL would make, without what SYCL keeps of each. nullptr: it
+// has to go through SYCL.
+cl_event launchNative(Queue *q, const Launch *l, const uint64_t *wait, uint64_t n) {
+  const Kernel *k = object<const Kernel>(l->kernel);
+  if (!k->native || !q->native || !q->device->setPointer)
+    return nullptr;
+  constexpr uint64_t few = 16;
+  cl_event own[few];
+  std::vector<cl_event> many(n > few ? n : 0);
+  cl_event *list = n > few ? many.data() : own;
+  for (uint64_t i = 0; i < n; i++) {
+    Event *e = object<Event>(wait[i]);
+    if (e->queue->mixed)
+      q->mixed = true;
+    if (q->mixed || !(list[i] = e->get()))
+      return nullptr;
+  }
+  if (q->mixed)
+    return nullptr;
+  const Argument *args = object<const Argument>(l->argument);
+  for (uint32_t i = 0; i < l->arguments; i++) {
+    const Argument &a = args[i];
+    cl_int code = a.kind == Argument::Pointer ? q->device->setPointer(k->native, i, object<const void>(a.data))
+                  : cl().setKernelArg(k->native, i, a.size, a.kind == Argument::Local ? nullptr : object<const void>(a.data));
+    if (code != CL_SUCCESS)
+      check(code, "setting argument " + std::to_string(i) + " of " + std::to_string(a.size) + " bytes");
+  }
+  size_t offset[3], global[3], local[3];
+  bool moved = false;
+  for (int i = 0; i < 3; i++) {
+    offset[i] = l->offset[i], global[i] = l->global[i], local[i] = l->local[i];
+    moved = moved || offset[i] != 0;
+  }
+  cl_event ev = nullptr;
+  const cl_int code = cl().enqueueKernel(q->native, k->native, l->dims, moved ? offset : nullptr, global, local,
+                                         static_cast<cl_uint>(n), n > 0 ? list : nullptr, &ev);
+  if (code != CL_SUCCESS)
+    check(code, "clEnqueueNDRangeKernel");
+  return ev;
+}
+#endif
 
 sycl::event marker(Queue *q, const std::vector<sycl::event> &wait) {
 #ifdef SYCL_EXT_ONEAPI_ENQUEUE_BARRIER
@@ -919,6 +1058,12 @@ TANDEM_API int32_t tandem_sycl_marker(uint64_t queue, const uint64_t *wait, uint
 TANDEM_API int32_t tandem_sycl_launch(uint64_t queue, const Launch *launch, const uint64_t *wait, uint64_t n, uint64_t *event, Error *err) {
   return guarded(err, [&] {
     Queue *q = object<Queue>(queue);
+#if TANDEM_OPENCL
+    if (cl_event e = launchNative(q, launch, wait, n)) {
+      *event = handle(new Event(e, q));
+      return;
+    }
+#endif
     *event = handle(new Event(submit(q, launch, events(wait, n)), q));
   });
 }
@@ -941,6 +1086,7 @@ struct Call {
 TANDEM_API int32_t tandem_sycl_call(uint64_t queue, uint64_t function, const Launch *launch, const uint64_t *wait, uint64_t n, uint64_t *event, Error *err) {
   return guarded(err, [&] {
     Queue *q = object<Queue>(queue);
+    q->mixed = true;
     if (n > 0)
       marker(q, events(wait, n));
     char text[512] = "";
@@ -975,14 +1121,14 @@ TANDEM_API int32_t tandem_sycl_event_status(uint64_t event) {
       return;
     }
 #endif
-    result = e->ev.get_info<sycl::info::event::command_execution_status>() != sycl::info::event_command_status::complete;
+    result = e->ev->get_info<sycl::info::event::command_execution_status>() != sycl::info::event_command_status::complete;
   });
   return status == OK ? result : failure(status);
 }
 
 // tandem_sycl_event_wait blocks until the event is done.
 TANDEM_API int32_t tandem_sycl_event_wait(uint64_t event, Error *err) {
-  return guarded(err, [&] { object<Event>(event)->ev.wait_and_throw(); });
+  return guarded(err, [&] { object<Event>(event)->wait(); });
 }
 
 #if TANDEM_OPENCL
@@ -1002,7 +1148,13 @@ TANDEM_API int32_t tandem_sycl_event_notify(uint64_t event, uint64_t token, Erro
     e->token = token;
 #if TANDEM_OPENCL
     if (e->direct && e->get()) {
-      check(cl().setEventCallback(e->native, CL_COMPLETE, told, e), "clSetEventCallback");
+      Queue *q = e->queue;
+      // Once told, the caller may free the event.
+      const Held<cl_event> held{e->native, cl().releaseEvent};
+      cl().retainEvent(held);
+      check(cl().setEventCallback(held, CL_COMPLETE, told, e), "clSetEventCallback");
+      if (q->device->joins)
+        q->waiter.help(held);
       return;
     }
 #endif
@@ -1035,14 +1187,20 @@ TANDEM_API int32_t tandem_sycl_event_times(uint64_t event, uint64_t *times, Erro
       return;
     }
 #endif
-    times[0] = times[1] = e->ev.get_profiling_info<sycl::info::event_profiling::command_submit>();
-    times[2] = e->ev.get_profiling_info<sycl::info::event_profiling::command_start>();
-    times[3] = e->ev.get_profiling_info<sycl::info::event_profiling::command_end>();
+    times[0] = times[1] = e->ev->get_profiling_info<sycl::info::event_profiling::command_submit>();
+    times[2] = e->ev->get_profiling_info<sycl::info::event_profiling::command_start>();
+    times[3] = e->ev->get_profiling_info<sycl::info::event_profiling::command_end>();
   });
 }
 
 TANDEM_API void tandem_sycl_event_free(uint64_t event) {
   guarded(nullptr, [&] { delete object<Event>(event); });
+}
+
+// tandem_sycl_events_free frees n events at once.
+TANDEM_API void tandem_sycl_events_free(const uint64_t *list, uint64_t n) {
+  for (uint64_t i = 0; i < n; i++)
+    tandem_sycl_event_free(list[i]);
 }
 
 // tandem_sycl_build compiles a program. It gives a program, for its log, also
@@ -1131,14 +1289,16 @@ TANDEM_API int32_t tandem_sycl_kernel(uint64_t program, const char *name, uint64
       check(code, std::string("clCreateKernel(") + name + ")");
       // make_kernel takes a reference of its own.
       std::unique_ptr<std::remove_pointer_t<cl_kernel>, decltype(cl().releaseKernel)> hold(k, cl().releaseKernel);
-      *kernel = handle(new Kernel{p->device, sycl::make_kernel<sycl::backend::opencl>(k, p->device->ctx)});
+      auto made = std::make_unique<Kernel>(p->device, sycl::make_kernel<sycl::backend::opencl>(k, p->device->ctx));
+      made->native = hold.release();
+      *kernel = handle(made.release());
       return;
     }
 #endif
 #ifdef SYCL_EXT_ONEAPI_KERNEL_COMPILER
     if (!p->bundle->ext_oneapi_has_kernel(name))
       fail(NoKernel, std::string("there is no kernel ") + name);
-    *kernel = handle(new Kernel{p->device, p->bundle->ext_oneapi_get_kernel(name)});
+    *kernel = handle(new Kernel(p->device, p->bundle->ext_oneapi_get_kernel(name)));
 #else
     fail(Unsupported, "this runtime finds no kernels by name");
 #endif
