@@ -1,28 +1,15 @@
 package opencl
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"strings"
-	"time"
 
 	"github.com/tandemrun/tandem/devices/internal/dl"
+	"github.com/tandemrun/tandem/devices/internal/probechild"
 )
 
-// probeChildVariable makes a program that calls RunProbeChild a probe child.
-const probeChildVariable = "TANDEM_PROBE_CHILD"
-
-// vendorMode is its value where the library is no loader.
+// vendorMode is what a child is asked for where the library is no loader.
 const vendorMode = "opencl-vendor"
-
-// reportMark stands before the child's report: a vendor library may write to
-// standard output too.
-const reportMark = "tandem-probe-report "
 
 // childReport is what a probe child found.
 type childReport struct {
@@ -44,11 +31,12 @@ type childReport struct {
 // It does nothing unless a Driver of the parent process started the program
 // for that.
 func RunProbeChild() (handled bool) {
-	mode := os.Getenv(probeChildVariable)
-	if mode != backend && mode != vendorMode {
-		return false
-	}
-	var report childReport
+	return probechild.Answer(backend, func() any { return ask(icds()) }) ||
+		probechild.Answer(vendorMode, func() any { return ask(nil) })
+}
+
+// ask asks the library, and tries to load those of the given entries.
+func ask(entries []icd) (report childReport) {
 	d := &Driver{Beside: besideFromEnvironment()}
 	d.Beside.load()
 	if a, err := load(d.libraryNames()); err != nil {
@@ -57,11 +45,7 @@ func RunProbeChild() (handled bool) {
 		found := (&library{api: a}).list(selection{})
 		report.Platforms, report.Devices = found.platforms, len(found.devices)
 	}
-	var list []icd
-	if mode == backend {
-		list = icds()
-	}
-	for _, i := range list {
+	for _, i := range entries {
 		note := i.missing()
 		if note == "" {
 			if _, err := dl.Open(i.Library); err != nil {
@@ -72,83 +56,21 @@ func RunProbeChild() (handled bool) {
 			report.Notes = append(report.Notes, "vendor entry without effect: "+note)
 		}
 	}
-	b, err := json.Marshal(report)
-	if err == nil {
-		fmt.Printf("\n%s%s\n", reportMark, b)
-	}
-	return true
+	return report
 }
 
-// brokenError says how a vendor library broke while it was asked.
-type brokenError struct{ how string }
-
-func (e *brokenError) Error() string { return e.how }
-
-// runChild asks with env added to the environment. A *brokenError is the
-// vendor library's doing, another error is not.
-func (d *Driver) runChild(ctx context.Context, env ...string) (childReport, error) {
-	limit := d.timeout()
-	bounded, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	cmd := exec.CommandContext(bounded, d.Child)
+// runChild asks with env added to the environment. A *probechild.BrokenError is
+// the vendor library's doing, another error is not.
+func (d *Driver) runChild(ctx context.Context, env ...string) (report childReport, err error) {
 	mode := backend
 	if d.Vendor {
 		mode = vendorMode
 	}
-	cmd.Env = append(os.Environ(), probeChildVariable+"="+mode, "GOTRACEBACK=none")
+	var all []string
 	if name := d.customLibrary(); name != "" {
-		cmd.Env = append(cmd.Env, LibraryVariable+"="+name)
+		all = append(all, LibraryVariable+"="+name)
 	}
-	cmd.Env = append(append(cmd.Env, d.Beside.environment()...), env...)
-	cmd.WaitDelay = time.Second // a grandchild may hold the pipes
-	var out, errs head
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	err := cmd.Run()
-	if cause := context.Cause(ctx); cause != nil {
-		return childReport{}, cause
-	}
-	if err == nil {
-		for line := range bytes.Lines(out.b) {
-			if body, ok := bytes.CutPrefix(line, []byte(reportMark)); ok {
-				var report childReport
-				if json.Unmarshal(body, &report) == nil {
-					return report, nil
-				}
-			}
-		}
-		return childReport{}, &brokenError{"it ended the process while being asked (exit status 0)"}
-	}
-	var exit *exec.ExitError
-	switch {
-	case bounded.Err() != nil:
-		return childReport{}, &brokenError{fmt.Sprintf("it gave no answer within %v", limit)}
-	case errors.As(err, &exit):
-		return childReport{}, &brokenError{"it broke while being asked (" + death(exit, string(errs.b)) + ")"}
-	}
-	return childReport{}, err
-}
-
-// head keeps the first 64 KiB written to it.
-type head struct{ b []byte }
-
-func (h *head) Write(p []byte) (int, error) {
-	h.b = append(h.b, p[:min(len(p), 1<<16-len(h.b))]...)
-	return len(p), nil
-}
-
-// signals are those by which C code dies. Go's runtime catches them, prints
-// their name and exits with status 2, so the text tells and not the status.
-var signals = [...]struct {
-	name   string
-	number int
-}{{"SIGSEGV", 11}, {"SIGABRT", 6}, {"SIGBUS", 7}, {"SIGILL", 4}, {"SIGFPE", 8}, {"SIGTRAP", 5}, {"SIGSYS", 31}}
-
-// death says how a child ended.
-func death(exit *exec.ExitError, stderr string) string {
-	for _, s := range signals {
-		if strings.Contains(stderr, s.name) {
-			return fmt.Sprintf("signal %d, %s", s.number, s.name)
-		}
-	}
-	return exit.Error()
+	all = append(append(all, d.Beside.environment()...), env...)
+	err = probechild.Ask(ctx, d.Child, mode, d.timeout(), &report, all...)
+	return report, err
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/devices/internal/buildcache"
+	"github.com/tandemrun/tandem/devices/internal/probechild"
 )
 
 // verdict is what asking the vendor libraries in child processes led to. It
@@ -103,7 +104,7 @@ func (d *Driver) judge(ctx context.Context, list []icd, own bool) (verdict, erro
 	} else {
 		report, err = d.runChild(ctx)
 	}
-	var broken *brokenError
+	var broken *probechild.BrokenError
 	switch {
 	case err == nil:
 		v.Warnings = report.Notes
@@ -115,14 +116,14 @@ func (d *Driver) judge(ctx context.Context, list []icd, own bool) (verdict, erro
 		v.Warnings = append(missing(list), fmt.Sprintf("the vendor libraries were asked in this process: %v", err))
 		return v, nil
 	case len(list) == 0:
-		v.Broken = strings.Join(d.libraryNames(), ", ") + ": " + broken.how
+		v.Broken = strings.Join(d.libraryNames(), ", ") + ": " + broken.How
 		return v, nil
 	}
 	return d.judgeEach(ctx, list, broken)
 }
 
 // judgeEach finds the entries that can be asked together.
-func (d *Driver) judgeEach(ctx context.Context, list []icd, all *brokenError) (verdict, error) {
+func (d *Driver) judgeEach(ctx context.Context, list []icd, all *probechild.BrokenError) (verdict, error) {
 	v := verdict{At: time.Now(), Use: []icd{}}
 	dir, err := os.MkdirTemp("", "tandem-probe-")
 	if err != nil {
@@ -152,7 +153,7 @@ func (d *Driver) judgeEach(ctx context.Context, list []icd, all *brokenError) (v
 		return v, nil
 	}
 	if len(v.Use) == len(list) {
-		v.Warnings = append(v.Warnings, "the vendor libraries broke when they were asked together: "+all.how)
+		v.Warnings = append(v.Warnings, "the vendor libraries broke when they were asked together: "+all.How)
 	}
 	if _, err := d.askOnly(ctx, filepath.Join(dir, "all"), v.Use); err == nil {
 		return v, nil

@@ -1,28 +1,18 @@
 package sycl
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
-	"os/exec"
-	"strings"
+	"path/filepath"
 	"time"
 
 	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/devices/internal/buildcache"
+	"github.com/tandemrun/tandem/devices/internal/probechild"
 	"github.com/tandemrun/tandem/devices/sycl/find"
-	"path/filepath"
 )
-
-// probeChildVariable makes a program that calls RunProbeChild a probe child.
-const probeChildVariable = "TANDEM_PROBE_CHILD"
-
-// reportMark stands before the child's report: a runtime may write to standard
-// output too.
-const reportMark = "tandem-probe-report "
 
 // childReport is what a probe child found.
 type childReport struct {
@@ -35,23 +25,19 @@ type childReport struct {
 // else and returns at once when it is true. It does nothing unless a Driver of
 // the parent process started the program for that.
 func RunProbeChild() (handled bool) {
-	if os.Getenv(probeChildVariable) != backend {
-		return false
-	}
-	var report childReport
-	if r, ok := find.SYCL(); !ok {
-		report.Error = "the runtime is gone"
-	} else if a, err := load(r, os.Getenv(ShimVariable)); err != nil {
-		report.Error = err.Error()
-	} else if list, err := a.describe(); err != nil {
-		report.Error = err.Error()
-	} else {
-		report.Devices = len(list)
-	}
-	if b, err := json.Marshal(report); err == nil {
-		fmt.Printf("\n%s%s\n", reportMark, b)
-	}
-	return true
+	return probechild.Answer(backend, func() any {
+		var report childReport
+		if r, ok := find.SYCL(); !ok {
+			report.Error = "the runtime is gone"
+		} else if a, err := load(r, os.Getenv(ShimVariable)); err != nil {
+			report.Error = err.Error()
+		} else if list, err := a.describe(); err != nil {
+			report.Error = err.Error()
+		} else {
+			report.Devices = len(list)
+		}
+		return report
+	})
 }
 
 // verdict is what asking in a child led to. It is kept on disk for as long as
@@ -99,54 +85,16 @@ func (d *Driver) askInChild(ctx context.Context, r find.Runtime, shim string) er
 // runChild asks in a child. The text says how the runtime broke; "" that it
 // did not.
 func (d *Driver) runChild(ctx context.Context, shim string) (string, error) {
-	limit := d.timeout()
-	bounded, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	cmd := exec.CommandContext(bounded, d.Child)
-	cmd.Env = append(os.Environ(), probeChildVariable+"="+backend, ShimVariable+"="+shim, "GOTRACEBACK=none")
-	cmd.WaitDelay = time.Second // a grandchild may hold the pipes
-	var out, errs head
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	err := cmd.Run()
-	if cause := context.Cause(ctx); cause != nil {
-		return "", cause
-	}
-	if err == nil {
-		for line := range bytes.Lines(out.b) {
-			body, ok := bytes.CutPrefix(line, []byte(reportMark))
-			var report childReport
-			if ok && json.Unmarshal(body, &report) == nil {
-				return "", nil // also with an error: it comes again, as an error and not as a crash
-			}
-		}
-		return "it ended the process while being asked (exit status 0)", nil
-	}
-	var exit *exec.ExitError
+	var report childReport
+	err := probechild.Ask(ctx, d.Child, backend, d.timeout(), &report, ShimVariable+"="+shim)
+	var broken *probechild.BrokenError
 	switch {
-	case bounded.Err() != nil:
-		return fmt.Sprintf("it gave no answer within %v", limit), nil
-	case errors.As(err, &exit):
-		return "it broke while being asked (" + death(exit, string(errs.b)) + ")", nil
+	case errors.As(err, &broken):
+		return broken.How, nil
+	case context.Cause(ctx) != nil:
+		return "", context.Cause(ctx)
 	}
-	return "", nil // the child itself cannot be run: ask in this process, as without it
-}
-
-// head keeps the first 64 KiB written to it.
-type head struct{ b []byte }
-
-func (h *head) Write(p []byte) (int, error) {
-	h.b = append(h.b, p[:min(len(p), 1<<16-len(h.b))]...)
-	return len(p), nil
-}
-
-// death says how a child ended. Go's runtime catches the signals by which C
-// code dies, prints their name and exits with status 2, so the text tells and
-// not the status.
-func death(exit *exec.ExitError, stderr string) string {
-	for _, name := range []string{"SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGTRAP", "SIGSYS"} {
-		if strings.Contains(stderr, name) {
-			return name
-		}
-	}
-	return exit.Error()
+	// An error in the report comes again, as an error and not as a crash. Where
+	// the child itself cannot be run it is asked in this process, as without one.
+	return "", nil
 }

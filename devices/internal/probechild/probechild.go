@@ -82,13 +82,18 @@ func (h *head) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// death says how a child ended. Go's runtime catches the signals by which C
-// code dies, prints their name and exits with status 2, so the text tells and
-// not the status.
+// signals are those by which C code dies. Go's runtime catches them, prints
+// their name and exits with status 2, so the text tells and not the status.
+var signals = [...]struct {
+	name   string
+	number int
+}{{"SIGSEGV", 11}, {"SIGABRT", 6}, {"SIGBUS", 7}, {"SIGILL", 4}, {"SIGFPE", 8}, {"SIGTRAP", 5}, {"SIGSYS", 31}}
+
+// death says how a child ended.
 func death(exit *exec.ExitError, stderr string) string {
-	for _, name := range []string{"SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGTRAP", "SIGSYS"} {
-		if strings.Contains(stderr, name) {
-			return name
+	for _, s := range signals {
+		if strings.Contains(stderr, s.name) {
+			return fmt.Sprintf("signal %d, %s", s.number, s.name)
 		}
 	}
 	return exit.Error()

@@ -43,7 +43,7 @@ func TestAsk(t *testing.T) {
 	for _, c := range []struct{ how, broken string }{
 		{"", ""},
 		{"chatty", ""},
-		{"crash", "it broke while being asked (SIGSEGV)"},
+		{"crash", "it broke while being asked (signal 11, SIGSEGV)"},
 		{"exit", "it ended the process while being asked (exit status 0)"},
 	} {
 		var a answer
