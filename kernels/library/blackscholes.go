@@ -42,7 +42,9 @@ func blackScholesGo(r devices.Range, a *devices.Args) {
 	spot, strike, years := devices.Slice[float32](a, 0)[lo:hi], devices.Slice[float32](a, 1)[lo:hi], devices.Slice[float32](a, 2)[lo:hi]
 	call, put := devices.Slice[float32](a, 3)[lo:hi], devices.Slice[float32](a, 4)[lo:hi]
 	rate, volatility := devices.Value[float32](a, 5), devices.Value[float32](a, 6)
-	for i, s := range spot {
+	n := priceBlocks(call, put, spot, strike, years, rate, volatility)
+	for i := n; i < len(call); i++ {
+		s := spot[i]
 		call[i], put[i] = price(s, strike[i], years[i], rate, volatility)
 	}
 }
@@ -56,13 +58,18 @@ func price(s, x, t, rate, volatility float32) (call, put float32) {
 	if spread < 1e-6 {
 		spread = 1e-6
 	}
-	drift := float32((rate + float32(float32(0.5*volatility)*volatility)) * t)
+	drift := float32(growth(rate, volatility) * t)
 	d1 := float32((logarithm(float32(s*reciprocal(x))) + drift) * reciprocal(spread))
 	d2 := d1 - spread
 	below1, above1 := sides(d1)
 	below2, above2 := sides(d2)
 	paid := float32(x * exponential(-float32(rate*t)))
 	return float32(s*below1) - float32(paid*below2), float32(paid*above2) - float32(s*above1)
+}
+
+// growth is the drift of the logarithm of a price in a year.
+func growth(rate, volatility float32) float32 {
+	return rate + float32(float32(0.5*volatility)*volatility)
 }
 
 // sides are the normal distribution function of d and of -d.

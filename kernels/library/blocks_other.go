@@ -30,3 +30,15 @@ func gemmTile[T real](_, _ []T, _ int, _ []T, _ int) {
 func fourRowsTimes[T real](_ []T, _ int, _ []T) (s [4][8]T, ok bool) { return s, false }
 
 func jacobiBlocks[T real](_, _, _, _ []T) int { return 0 }
+
+func grayBlocks(_, _ []byte, _ int) int { return 0 }
+
+func sobelBlocks(_, _, _, _ []byte) bool { return false }
+
+func blurBlocks(_ *[5][]byte, _ []byte, _, _, _ int, _ *blurBuffer) bool { return false }
+
+func priceBlocks(_, _, _, _, _ []float32, _, _ float32) int { return 0 }
+
+func attractions(_ *eightBodies, _ [][4]float32, _ float32) bool { return false }
+
+func escapeRow[T real](_ []uint16, _, _ T, _ int, _ T, _ int) bool { return false }

@@ -10,6 +10,10 @@ import (
 // sums stay in the first-level cache.
 const blurChunk = 1024
 
+// A blurBuffer holds the column sums of a chunk of a row and of two pixels of
+// up to four channels on either side.
+type blurBuffer [blurChunk + 4*4]uint16
+
 // blurGo sums columns first and then along the row, four sums in a 64-bit
 // word: each fits in 16 bits (255·256 + 128 = 65408).
 func blurGo(r devices.Range, a *devices.Args) {
@@ -20,6 +24,7 @@ func blurGo(r devices.Range, a *devices.Args) {
 	if lo >= hi {
 		return
 	}
+	var sums blurBuffer
 	for y := r.Lo[1]; y < r.Hi[1]; y++ {
 		var rows [5][]byte
 		for i := range rows {
@@ -27,6 +32,9 @@ func blurGo(r devices.Range, a *devices.Args) {
 			rows[i] = src[at : at+n]
 		}
 		out := dst[y*n : y*n+n]
+		if blurBlocks(&rows, out, lo, hi, channels, &sums) {
+			continue
+		}
 		// Where all neighbours lie inside the row, whole words; else bytes.
 		from := min(max(lo, 2*channels), hi)
 		to := max(min(hi, n-2*channels), from)

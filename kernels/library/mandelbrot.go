@@ -83,6 +83,9 @@ func mandelbrotGo[T real](r devices.Range, a *devices.Args) {
 		ci := top - T(step*T(y))
 		x, end := r.Lo[0]*mandelbrotItem, min(r.Hi[0]*mandelbrotItem, width)
 		d := dst[y*width+x : y*width+end]
+		if escapeRow(d, left, step, x, ci, limit) {
+			continue
+		}
 		for ; len(d) >= 4; x += 4 {
 			escapeFour((*[4]uint16)(d), ci, limit,
 				left+T(step*T(x)), left+T(step*T(x+1)), left+T(step*T(x+2)), left+T(step*T(x+3)))

@@ -62,9 +62,15 @@ func nbodyGo(r devices.Range, a *devices.Args) {
 	dt, softening := devices.Value[float32](a, 4), devices.Value[float32](a, 5)
 	n := int(devices.Value[int32](a, 6))
 	soft := float32(softening * softening)
-	for i := r.Lo[0] * nbodyItem; i < min(r.Hi[0]*nbodyItem, n); i++ {
+	lo, hi := r.Lo[0]*nbodyItem, min(r.Hi[0]*nbodyItem, n)
+	var eight eightBodies
+	for i := lo; i < hi; i++ {
 		p, v := pos[i], vel[i]
-		ax, ay, az := attraction(pos[:n], p[0], p[1], p[2], soft)
+		lane := (i - lo) & 7
+		if lane == 0 {
+			eight.place(pos[i:hi], pos[:n], soft)
+		}
+		ax, ay, az := eight.pull[0][lane], eight.pull[1][lane], eight.pull[2][lane]
 		v[0] += float32(ax * dt)
 		v[1] += float32(ay * dt)
 		v[2] += float32(az * dt)
@@ -72,6 +78,26 @@ func nbodyGo(r devices.Range, a *devices.Args) {
 		p[1] += float32(v[1] * dt)
 		p[2] += float32(v[2] * dt)
 		posOut[i], velOut[i] = p, v
+	}
+}
+
+// eightBodies are places, by axis, and what pulls there.
+type eightBodies struct {
+	at, pull [3][8]float32
+}
+
+// place computes the pull of pos on the first eight of at, on fewer if there
+// are no more. Places that are missing are taken for the last one.
+func (b *eightBodies) place(at, pos [][4]float32, soft float32) {
+	for lane := range 8 {
+		p := &at[min(lane, len(at)-1)]
+		b.at[0][lane], b.at[1][lane], b.at[2][lane] = p[0], p[1], p[2]
+	}
+	if attractions(b, pos, soft) {
+		return
+	}
+	for lane := range min(8, len(at)) {
+		b.pull[0][lane], b.pull[1][lane], b.pull[2][lane] = attraction(pos, at[lane][0], at[lane][1], at[lane][2], soft)
 	}
 }
 

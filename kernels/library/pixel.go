@@ -12,6 +12,8 @@ func grayGo(r devices.Range, a *devices.Args) {
 	for y := r.Lo[1]; y < r.Hi[1]; y++ {
 		lo, hi := y*width+r.Lo[0], y*width+r.Hi[0]
 		s, d := src[lo*channels:hi*channels], dst[lo:hi]
+		n := grayBlocks(d, s, channels)
+		s, d = s[n*channels:], d[n:]
 		switch channels {
 		case 3:
 			for len(d) >= 4 && len(s) >= 12 {

@@ -22,9 +22,23 @@ func sobelGo(r devices.Range, a *devices.Args) {
 	}
 }
 
-// sobelRow computes pixels lo to hi of the row between top and low. It carries
-// the weighted sums and the differences of three columns along.
+// sobelRow computes pixels lo to hi of the row between top and low, those with
+// neighbours on both sides in blocks.
 func sobelRow(top, mid, low, dst []byte, lo, hi int) {
+	from := max(lo, 1)
+	if to := min(hi, len(mid)-1); from < to && sobelBlocks(dst[from:to], top[from-1:], mid[from-1:], low[from-1:]) {
+		sobelPart(top, mid, low, dst, lo, from)
+		lo = to
+	}
+	sobelPart(top, mid, low, dst, lo, hi)
+}
+
+// sobelPart is sobelRow pixel by pixel. It carries the weighted sums and the
+// differences of three columns along.
+func sobelPart(top, mid, low, dst []byte, lo, hi int) {
+	if lo >= hi {
+		return
+	}
 	n := len(mid)
 	top, low, dst = top[:n], low[:n], dst[:n]
 	column := func(x int) (sum, diff int32) {
