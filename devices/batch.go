@@ -53,10 +53,12 @@ type BatchHost interface {
 	// of compute units, and the same for two calls only if one comes after the
 	// other. Of a task that has not run the times are zero.
 	Ended(worker int, task int32, t Times, err error)
-	// Follows is asked when task has ended with err: the error of a successor
-	// that needs what task should have made, which then does not run; nil for
-	// one that only had to come after it.
-	Follows(task, successor int32, err error) error
+	// Needs is asked whether a successor needs what task makes: if task fails,
+	// the successor must not run. One that does not only has to come after it.
+	Needs(task, successor int32) bool
+	// Barred is the error with which a task ends that does not run, since one
+	// that it needs ended with err.
+	Barred(err error) error
 	// Over tells that every task is over. It is the last call.
 	Over()
 }

@@ -294,9 +294,9 @@ func (d *direct) decision(run int64, i int) DecisionEvent {
 	return e
 }
 
-// follows reports whether task s needs what task t makes: whether it reads a
+// Needs reports whether task s needs what task t makes: whether it reads a
 // buffer that t is the last to write before it, or was asked to come after it.
-func (d *direct) follows(t, s int32) bool {
+func (d *direct) Needs(t, s int32) bool {
 	g := d.graph
 	after := g.task(int(s))
 	if slices.Contains(after.wish().asked, int(t)) {

@@ -252,13 +252,8 @@ func (dr *directRun) Begin(task int32) error {
 	return nil
 }
 
-// Follows is asked by the device when a task has not done what it should.
-func (dr *directRun) Follows(task, successor int32, err error) error {
-	if dr.follows(task, successor) {
-		return &skipped{rootCause(err)}
-	}
-	return nil
-}
+// Barred is asked by the device for the error of a task that does not run.
+func (dr *directRun) Barred(err error) error { return &skipped{rootCause(err)} }
 
 // Ended is told by the device.
 func (dr *directRun) Ended(worker int, task int32, t devices.Times, err error) {

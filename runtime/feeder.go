@@ -286,14 +286,12 @@ func (r *feed) events(n int, before []int32) []devices.Event {
 // be waited for by the device, which would not run t if it failed.
 func (r *feed) onlyAfter(n int, t int32) bool {
 	for _, p := range r.predecessors(t) {
-		if int(r.place[p].queue) != n && r.flying(p) != nil && r.b.Host.Follows(p, t, errProbe) == nil {
+		if int(r.place[p].queue) != n && r.flying(p) != nil && !r.b.Host.Needs(p, t) {
 			return true
 		}
 	}
 	return false
 }
-
-var errProbe = errors.New("asked whether it would follow")
 
 // elsewhere reports whether one of the tasks is on another queue than n and not
 // retired. What comes after it is retired later: it may have run on what a
@@ -397,11 +395,11 @@ func (r *feed) retire(n int, q *feedQueue) bool {
 func (r *feed) over(worker int, t int32, times devices.Times, err error) {
 	if err != nil {
 		for _, s := range r.b.Successors(t) {
-			if why := r.b.Host.Follows(t, s, err); why != nil && r.barred[s] == nil {
+			if r.b.Host.Needs(t, s) && r.barred[s] == nil {
 				if r.barred == nil {
 					r.barred = map[int32]error{}
 				}
-				r.barred[s] = why
+				r.barred[s] = r.b.Host.Barred(err)
 			}
 		}
 	}

@@ -336,8 +336,8 @@ func (r *batch) over(w *worker, t int32, times devices.Times, err error) (next i
 	woken := false
 	for _, s := range r.b.Successors(t) {
 		if err != nil {
-			if why := r.b.Host.Follows(t, s, err); why != nil {
-				r.bar(s, why)
+			if r.b.Host.Needs(t, s) {
+				r.bar(s, r.b.Host.Barred(err))
 			}
 		}
 		if r.waits[s].Add(-1) > 0 {
