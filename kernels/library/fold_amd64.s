@@ -35,6 +35,55 @@ done:                             \
 	VZEROUPPER                    \
 	RET
 
+// ORDERED is FOUR for comparisons of numbers without a NaN; where there is one,
+// it says so and leaves the lanes as they were. Finding a NaN in two registers
+// takes one comparison, keeping it in its lane two operations for each.
+#define ORDERED(NAME, STEP)       \
+TEXT NAME(SB), NOSPLIT, $0-25     \
+	MOVQ s+0(FP), DI              \
+	MOVQ x+8(FP), SI              \
+	MOVQ n+16(FP), CX             \
+	VMOVUPS (DI), Y0              \
+	VMOVUPS 32(DI), Y1            \
+	VMOVUPS 64(DI), Y2            \
+	VMOVUPS 96(DI), Y3            \
+	VXORPS Y10, Y10, Y10          \
+	VXORPS Y11, Y11, Y11          \
+	TESTQ CX, CX                  \
+	JE   done                     \
+loop:                             \
+	VMOVUPS (SI), Y4              \
+	VMOVUPS 32(SI), Y5            \
+	VMOVUPS 64(SI), Y6            \
+	VMOVUPS 96(SI), Y7            \
+	STEP Y0, Y4, Y0               \
+	STEP Y1, Y5, Y1               \
+	STEP Y2, Y6, Y2               \
+	STEP Y3, Y7, Y3               \
+	VCMPPS $3, Y4, Y5, Y8         \
+	VCMPPS $3, Y6, Y7, Y9         \
+	VORPS Y8, Y10, Y10            \
+	VORPS Y9, Y11, Y11            \
+	ADDQ $128, SI                 \
+	DECQ CX                       \
+	JNE  loop                     \
+	VORPS Y10, Y11, Y11           \
+	VMOVMSKPS Y11, AX             \
+	TESTL AX, AX                  \
+	JNE  odd                      \
+	VMOVUPS Y0, (DI)              \
+	VMOVUPS Y1, 32(DI)            \
+	VMOVUPS Y2, 64(DI)            \
+	VMOVUPS Y3, 96(DI)            \
+done:                             \
+	MOVB $1, ok+24(FP)            \
+	VZEROUPPER                    \
+	RET                           \
+odd:                              \
+	MOVB $0, ok+24(FP)            \
+	VZEROUPPER                    \
+	RET
+
 // EIGHT keeps 32 lanes of eight bytes in eight registers. Elements are SIZE
 // bytes for four of them.
 #define EIGHT(NAME, LOAD, SIZE, STEP)   \
@@ -112,6 +161,8 @@ done:                                   \
 FOUR(·sumFloat32, VMOVUPS, SUM32)
 FOUR(·minFloat32, VMOVUPS, MIN32)
 FOUR(·maxFloat32, VMOVUPS, MAX32)
+ORDERED(·minFloat32Ordered, VMINPS)
+ORDERED(·maxFloat32Ordered, VMAXPS)
 FOUR(·minInt32, VMOVDQU, MINI)
 FOUR(·maxInt32, VMOVDQU, MAXI)
 EIGHT(·sumFloat64, VMOVUPD, 32, SUM64)

@@ -150,3 +150,38 @@ func TestFractalsInAssembly(t *testing.T) {
 		both(t, rng, what, FractalMandelbrotF64, newBuf(devices.Uint16, h, w), x, y, span, limit)
 	}
 }
+
+// TestResizeIsExact holds rows of every length about eights and strips, in
+// assembly and in Go, to the formula of the kernel's description.
+func TestResizeIsExact(t *testing.T) {
+	rng := seeded(t)
+	tos := []int64{100, 255, 256, 257, 511, 512, 513, 1030}
+	for to := range int64(42) {
+		tos = append(tos, to)
+	}
+	for _, to := range tos {
+		w, h, toH, c := int64(1+rng.IntN(60)), int64(1+rng.IntN(4)), int64(3), int64(1+rng.IntN(4))
+		src, dst := bytesIn(rng, h, w, c), newBuf(devices.Uint8, toH, to, c)
+		want := newBuf(devices.Uint8, toH, to, c)
+		place := func(i, n, to int64) (at, next, frac int64) {
+			p := min(max((2*i+1)*(n<<32/to)>>1-1<<31, 0), (n-1)<<32)
+			return p >> 32, min(p>>32+1, n-1), p >> 21 & 2047
+		}
+		for y := range toH {
+			y0, y1, fy := place(y, h, toH)
+			for x := range to {
+				x0, x1, fx := place(x, w, to)
+				for ch := range c {
+					v := func(y, x int64) int64 { return int64(src.data[(y*w+x)*c+ch]) }
+					sum := (v(y0, x0)*(2048-fx)+v(y0, x1)*fx)*(2048-fy) + (v(y1, x0)*(2048-fx)+v(y1, x1)*fx)*fy
+					want.data[(y*to+x)*c+ch] = byte((sum + 1<<21) >> 22)
+				}
+			}
+		}
+		what := fmt.Sprintf("%dx%dx%d to %dx%d", h, w, c, toH, to)
+		run(t, splitGo(rng), ImageResize, src, dst)
+		sameBits(t, what, dst, want)
+		without(func() { run(t, splitGo(rng), ImageResize, src, dst) })
+		sameBits(t, what+" in Go", dst, want)
+	}
+}

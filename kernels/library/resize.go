@@ -81,30 +81,76 @@ func sourcePlace(i, step int64, n int) (at, frac int) {
 	return int(p >> 32), int(p>>21) & 2047
 }
 
+// resizeStrip is how many bytes of a row are computed at a time: their places,
+// which all rows share, stay in the first-level cache.
+const resizeStrip = 512
+
+// places say for each byte of a strip where its left neighbour lies in a row of
+// src, and what that and the one channels further on weigh, together 2048.
+type places struct {
+	at      [resizeStrip]int
+	weights [resizeStrip][2]int16
+}
+
+// fill makes the places of n bytes from byte x on. A pixel between the last one
+// of src and nothing is the right neighbour, of full weight, of the one before,
+// so that both lie in the row; of a row of one pixel both are that.
+func (p *places) fill(x, n int, step int64, width, channels int) (apart int) {
+	apart = channels
+	if width == 1 {
+		apart = 0
+	}
+	pixel, c := x/channels, x%channels
+	at, frac := sourcePlace(int64(pixel), step, width)
+	for i := range n {
+		left, weight := at, frac
+		if at == width-1 && width > 1 {
+			left, weight = at-1, 2048
+		}
+		p.at[i] = left*channels + c
+		p.weights[i] = [2]int16{int16(2048 - weight), int16(weight)}
+		if c++; c == channels {
+			pixel, c = pixel+1, 0
+			at, frac = sourcePlace(int64(pixel), step, width)
+		}
+	}
+	return apart
+}
+
 func resizeGo(r devices.Range, a *devices.Args) {
 	src, dst := a.Bytes(0), a.Bytes(1)
 	width, channels := int(devices.Value[int32](a, 2)), int(devices.Value[int32](a, 4))
 	srcWidth, srcHeight := int(devices.Value[int32](a, 5)), int(devices.Value[int32](a, 6))
 	stepX, stepY := devices.Value[int64](a, 7), devices.Value[int64](a, 8)
 	row := srcWidth * channels
-	for y := r.Lo[1]; y < r.Hi[1]; y++ {
-		y0, fy := sourcePlace(int64(y), stepY, srcHeight)
-		y1 := min(y0+1, srcHeight-1)
-		top, low := src[y0*row:y0*row+row], src[y1*row:y1*row+row]
-		low = low[:len(top)]
-		wy := int32(fy)
-		d := dst[(y*width+r.Lo[0])*channels : (y*width+r.Hi[0])*channels]
-		for x := r.Lo[0]; x < r.Hi[0]; x++ {
-			x0, fx := sourcePlace(int64(x), stepX, srcWidth)
-			x1 := min(x0+1, srcWidth-1)
-			wx := int32(fx)
-			l, r := x0*channels, x1*channels
-			for c := range d[:channels] {
-				t := int32(top[l+c])*(2048-wx) + int32(top[r+c])*wx
-				b := int32(low[l+c])*(2048-wx) + int32(low[r+c])*wx
-				d[c] = byte((t*(2048-wy) + b*wy + 1<<21) >> 22)
-			}
-			d = d[channels:]
+	var p places
+	for lo := r.Lo[0] * channels; lo < r.Hi[0]*channels; lo += resizeStrip {
+		n := min(resizeStrip, r.Hi[0]*channels-lo)
+		apart := p.fill(lo, n, stepX, srcWidth, channels)
+		for y := r.Lo[1]; y < r.Hi[1]; y++ {
+			y0, wy := sourcePlace(int64(y), stepY, srcHeight)
+			y1 := min(y0+1, srcHeight-1)
+			d := dst[y*width*channels+lo:][:n]
+			resizeRow(d, src[y0*row:y0*row+row], src[y1*row:y1*row+row], &p, apart, wy)
 		}
+	}
+}
+
+// resizeRow computes bytes of a row between rows top and low of src.
+func resizeRow(d, top, low []byte, p *places, apart, wy int) {
+	low = low[:len(top)]
+	done := 0
+	if apart > 0 {
+		done = resizeBlocks(d, top, low, p, apart, wy)
+	}
+	down, up := int32(wy), int32(2048-wy)
+	at, weights := p.at[:len(d)], p.weights[:len(d)]
+	for i := done; i < len(d); i++ {
+		l := at[i]
+		r := l + apart
+		wl, wr := int32(weights[i][0]), int32(weights[i][1])
+		t := int32(top[l])*wl + int32(top[r])*wr
+		b := int32(low[l])*wl + int32(low[r])*wr
+		d[i] = byte((t*up + b*down + 1<<21) >> 22)
 	}
 }

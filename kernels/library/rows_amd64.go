@@ -12,6 +12,12 @@ func minFloat32(s, x *float32, n int)
 func maxFloat32(s, x *float32, n int)
 
 //go:noescape
+func minFloat32Ordered(s, x *float32, n int) (ok bool)
+
+//go:noescape
+func maxFloat32Ordered(s, x *float32, n int) (ok bool)
+
+//go:noescape
 func minInt32(s, x *int32, n int)
 
 //go:noescape
@@ -101,7 +107,9 @@ func minRows[T number](x, _ []T, s *[lanes]T) int {
 	to := unsafe.Pointer(s)
 	switch x := any(x).(type) {
 	case []float32:
-		minFloat32((*float32)(to), &x[0], n)
+		if !minFloat32Ordered((*float32)(to), &x[0], n) {
+			minFloat32((*float32)(to), &x[0], n)
+		}
 	case []float64:
 		minFloat64((*float64)(to), &x[0], n)
 	case []int32:
@@ -121,7 +129,9 @@ func maxRows[T number](x, _ []T, s *[lanes]T) int {
 	to := unsafe.Pointer(s)
 	switch x := any(x).(type) {
 	case []float32:
-		maxFloat32((*float32)(to), &x[0], n)
+		if !maxFloat32Ordered((*float32)(to), &x[0], n) {
+			maxFloat32((*float32)(to), &x[0], n)
+		}
 	case []float64:
 		maxFloat64((*float64)(to), &x[0], n)
 	case []int32:
