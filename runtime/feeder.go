@@ -82,7 +82,7 @@ func (f *feeder) RunBatch(b *devices.Batch) error {
 	}
 	r := &feed{f: f, b: b, wake: make(chan struct{}, 1), place: make([]feedPlace, len(b.Tasks))}
 	for _, q := range set {
-		r.queues = append(r.queues, &feedQueue{queue: q})
+		r.queues = append(r.queues, &feedQueue{queue: q, depth: maxInFlight})
 	}
 	go r.run()
 	return nil
@@ -99,7 +99,7 @@ type feed struct {
 	starts []int32     // where those of each task begin in before
 	barred map[int32]error
 	wait   []devices.Event
-	args   []devices.Arg
+	launch devices.Launch // the one that is handed over
 }
 
 // feedPlace is where a task was put: the position on a queue, from 1; 0: it is
@@ -111,17 +111,29 @@ type feedPlace struct {
 
 // feedQueue is a queue and what is on it.
 type feedQueue struct {
-	queue     devices.Queue
-	issued    []issuedTask // not retired, in order
-	retired   int32        // how many were
-	unwatched int          // issued since the last that reports its end
-	ended     time.Duration
+	queue   devices.Queue
+	issued  []issuedTask // not retired, in order
+	retired int32        // how many were
+	watched int32        // position of the last that reports its end; up to retired: none does
+	depth   int          // how many it may hold
+	looked  int          // tasks issued since it was last looked at
+	ended   time.Duration
 }
 
 type issuedTask struct {
 	task  int32
 	event devices.Event
 }
+
+// A queue may hold maxInFlight tasks, and more of short ones: up to feedDeep, as
+// many as take feedAhead, which is how long a cancelled run goes on. So the
+// device has enough to do while the feeder sleeps, and wakes it seldom.
+const (
+	feedDeep  = 1024
+	feedAhead = 4 * time.Millisecond
+	// feedLook is after how many tasks a queue is looked at for what has ended.
+	feedLook = 64
+)
 
 // feedSlack is how many tasks more than another a queue may hold and still get
 // one that comes after a task of its own.
@@ -196,12 +208,16 @@ func (r *feed) one(t int32) {
 	}
 	n := r.choose(before)
 	q := r.queues[n]
-	for len(q.issued) >= maxInFlight || r.onlyAfter(n, t) {
+	if q.looked++; q.looked >= feedLook {
+		q.looked = 0
+		r.retire(n, q)
+	}
+	for len(q.issued) >= q.depth || r.onlyAfter(n, t) {
 		r.retireOrSleep()
 	}
 	l := &r.b.Forms[r.b.Tasks[t].Form]
-	launch := devices.Launch{Kernel: l.Kernel, Range: l.Range, Args: append(r.args[:0], l.Args...)}
-	r.args = launch.Args
+	launch := &r.launch
+	launch.Kernel, launch.Range, launch.Args = l.Kernel, l.Range, append(launch.Args[:0], l.Args...)
 	at := r.b.Tasks[t].Args
 	for i := range launch.Args {
 		if launch.Args[i].Buffer != nil {
@@ -213,12 +229,12 @@ func (r *feed) one(t int32) {
 		r.one(t)
 		return
 	}
-	ev, err := q.queue.Launch(&launch, r.events(n, before))
+	ev, err := q.queue.Launch(launch, r.events(n, before))
 	if errors.Is(err, devices.ErrOutOfMemory) { // what is in flight may hold it
 		for r.inFlight() > 0 {
 			r.retireOrSleep()
 		}
-		ev, err = q.queue.Launch(&launch, nil)
+		ev, err = q.queue.Launch(launch, nil)
 	}
 	if err != nil {
 		for r.waits(before) {
@@ -229,10 +245,6 @@ func (r *feed) one(t int32) {
 	}
 	q.issued = append(q.issued, issuedTask{t, ev})
 	r.place[t] = feedPlace{int32(n), q.retired + int32(len(q.issued))}
-	if q.unwatched++; q.unwatched >= watchEvery {
-		q.unwatched = 0
-		ev.Notify(r)
-	}
 }
 
 // choose is the queue for a task: the one whose last task it comes after, or one
@@ -326,13 +338,25 @@ func (r *feed) retireOrSleep() {
 		return
 	}
 	for _, q := range r.queues {
-		if q.unwatched > 0 {
-			q.unwatched = 0
-			q.issued[len(q.issued)-1].event.Notify(r)
-		}
-		_ = q.queue.Flush() // a failed flush shows as failed events
+		r.watch(q)
 	}
 	<-r.wake
+}
+
+// watch has the end of a task on a queue reported, if there is any and none is
+// already: the last one's, or of a full queue that of one in the middle, for
+// there to be work while more is issued.
+func (r *feed) watch(q *feedQueue) {
+	if len(q.issued) == 0 || q.watched > q.retired {
+		return
+	}
+	i := len(q.issued) - 1
+	if len(q.issued) >= q.depth {
+		i /= 2
+	}
+	q.watched = q.retired + int32(i) + 1
+	_ = q.queue.Flush() // a failed flush shows as failed events
+	q.issued[i].event.Notify(r)
 }
 
 // retire ends the tasks at the head of a queue that are done. What lies between
@@ -380,14 +404,14 @@ func (r *feed) retire(n int, q *feedQueue) bool {
 		}
 		r.over(n, t, ti, why)
 	}
+	if each > 0 {
+		q.depth = int(min(max(feedAhead/each, maxInFlight), feedDeep))
+	}
 	q.ended = times.End
 	q.retired += int32(done)
 	rest := copy(q.issued, q.issued[done:])
 	clear(q.issued[rest:])
 	q.issued = q.issued[:rest]
-	if rest == 0 {
-		q.unwatched = 0
-	}
 	return true
 }
 

@@ -22,8 +22,9 @@ type kernel struct {
 	base     variant
 	variants map[ragged.Geometry]*variant
 
-	layout  ragged.Layout // of the launch in progress
-	setArgs [4]uintptr    // of clSetKernelArg
+	layout  ragged.Layout   // of the launch in progress
+	laid    devices.NDRange // that it was worked out for; no dimensions: it is not
+	setArgs [4]uintptr      // of clSetKernelArg
 }
 
 // variant is a cl_kernel with the arguments that are set in it.
@@ -77,9 +78,14 @@ func (k *kernel) Info() devices.KernelInfo { return k.info }
 // lay works out how r is carried out. The result is k's and valid until the
 // next call.
 func (k *kernel) lay(r devices.NDRange) (*ragged.Layout, error) {
+	if k.laid == r && r.Dims > 0 {
+		return &k.layout, nil
+	}
+	k.laid = devices.NDRange{}
 	if err := k.layout.Lay(r, &k.rules); err != nil {
 		return nil, fmt.Errorf("%s: kernel %q %w", k.d.info.ID, k.entry, err)
 	}
+	k.laid = r
 	return &k.layout, nil
 }
 

@@ -17,6 +17,8 @@ const (
 	// maxWait is how many events go into one wait list; of a longer one the
 	// rest is waited for by markers before it.
 	maxWait = 256
+	// reapEvery is after how many commands those in flight are looked at.
+	reapEvery = 16
 	// maxValue bounds the bytes of one argument by value.
 	maxValue = 8192
 )
@@ -137,8 +139,11 @@ func (q *queue) enqueued(e *event) {
 	}
 	q.tail = e
 	// Two for one: what has finished is let go as fast as work comes in, so a
-	// chain of events never grows beyond what is in flight.
-	q.reap(2)
+	// chain of events never grows beyond what is in flight. Asking about one
+	// that has not finished is for nothing, so it is done now and then.
+	if q.seq%reapEvery == 0 {
+		q.reap(2 * reapEvery)
+	}
 }
 
 // reap lets go of up to n of the oldest commands, as far as they have finished

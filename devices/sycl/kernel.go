@@ -25,7 +25,8 @@ type kernel struct {
 	closed   bool
 
 	variants map[ragged.Geometry]uint64
-	layout   ragged.Layout // of the launch in progress
+	layout   ragged.Layout   // of the launch in progress
+	laid     devices.NDRange // that it was worked out for; no dimensions: it is not
 }
 
 // newKernel takes the handle, unless it fails.
@@ -102,16 +103,22 @@ func (p *program) rules(entry string, info devices.KernelInfo) ragged.Rules {
 // Info implements devices.Kernel.
 func (k *kernel) Info() devices.KernelInfo { return k.info }
 
-// lay works out how a launch over r is carried out.
-func (k *kernel) lay(plan *ragged.Layout, r devices.NDRange) error {
+// lay works out how a launch over r is carried out. The result is k's and valid
+// until the next call.
+func (k *kernel) lay(r devices.NDRange) (*ragged.Layout, error) {
+	if k.laid == r && r.Dims > 0 {
+		return &k.layout, nil
+	}
+	k.laid = devices.NDRange{}
 	if k.dims != 0 && r.Dims != k.dims && r.Dims >= 1 && r.Dims <= 3 {
-		return fmt.Errorf("%s: kernel %q is written for %d dimension(s), the range %s has %d: %w",
+		return nil, fmt.Errorf("%s: kernel %q is written for %d dimension(s), the range %s has %d: %w",
 			k.d.info.ID, k.entry, k.dims, ragged.Extent(r), r.Dims, devices.ErrInvalid)
 	}
-	if err := plan.Lay(r, &k.rules); err != nil {
-		return fmt.Errorf("%s: kernel %q %w", k.d.info.ID, k.entry, err)
+	if err := k.layout.Lay(r, &k.rules); err != nil {
+		return nil, fmt.Errorf("%s: kernel %q %w", k.d.info.ID, k.entry, err)
 	}
-	return nil
+	k.laid = r
+	return &k.layout, nil
 }
 
 // variantFor is the shim's kernel for a layout. It may have to compile.

@@ -25,8 +25,8 @@ func (q *queue) Launch(l *devices.Launch, wait []devices.Event) (devices.Event, 
 	if err := k.checkArgs(l.Args); err != nil {
 		return nil, err
 	}
-	plan := &k.layout
-	if err := k.lay(plan, l.Range); err != nil {
+	plan, err := k.lay(l.Range)
+	if err != nil {
 		return nil, err
 	}
 	handle, err := k.variantFor(plan)
