@@ -1,47 +1,22 @@
 package cuda
 
 import (
-	"fmt"
-
 	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/kernels/bridge"
 )
-
-// space is where a kernel parameter's value lives.
-type space uint8
-
-const (
-	spaceUnknown space = iota // a buffer's address or a value of as many bytes
-	spaceGlobal               // a buffer
-	spaceLocal                // an amount of local memory
-	spaceValue                // by value
-)
-
-// parameter is what is known of one of a kernel's parameters.
-type parameter struct {
-	name  string
-	typ   string
-	space space
-	size  int // in bytes, as the launch passes it; 0: not known
-}
 
 // addressBytes is what a parameter takes that is an address.
 const addressBytes = 8
 
 func alignUp(n, to int64) int64 { return (n + to - 1) / to * to }
 
-// wrong is the error of an argument that does not fit its parameter.
-func (k *kernel) wrong(i int, format string, args ...any) error {
-	name := fmt.Sprintf("argument %d", i)
-	if i < len(k.params) {
-		switch p := k.params[i]; {
-		case p.name != "" && p.space == spaceLocal:
-			name = fmt.Sprintf("argument %d (__local %s %s)", i, p.typ, p.name)
-		case p.name != "":
-			name = fmt.Sprintf("argument %d (%s %s)", i, p.typ, p.name)
-		}
+// Holds implements argcheck.Owner.
+func (d *device) Holds(b devices.Buffer) (ours, freed bool) {
+	own, ok := b.(*buffer)
+	if !ok || own == nil || own.d != d {
+		return false, false
 	}
-	return fmt.Errorf("%s: kernel %q: %s: %s: %w", k.d.info.ID, k.entry, name, fmt.Sprintf(format, args...), devices.ErrInvalid)
+	return true, own.freed.Load()
 }
 
 // sharedArgs reports whether amounts of local memory take no parameter: they
@@ -59,75 +34,41 @@ func (k *kernel) checkArgs(args []devices.Arg) (dynamic int64, err error) {
 			given++
 		}
 	}
-	if k.known && given != len(k.params) || !k.known && given > maxArgs-1 {
-		return 0, fmt.Errorf("%s: kernel %q takes %d arguments, %d were given: %w", k.d.info.ID, k.entry, len(k.params), given, devices.ErrInvalid)
+	if takes := len(k.check.Params); k.known || given > maxArgs-1 {
+		if err := k.check.Count(takes, given); err != nil {
+			return 0, err
+		}
 	}
 	bytes, at := 0, 0 // at: the parameter
 	for i := range args {
-		a := &args[i]
-		var p parameter
-		if at < len(k.params) {
-			p = k.params[at]
+		a, place := &args[i], at
+		none := k.sharedArgs() && a.Buffer == nil && a.Value == nil && a.LocalBytes != 0 // it takes no parameter
+		if none {
+			place = len(k.check.Params)
+		}
+		if err := k.check.Check(i, place, a, k.d); err != nil {
+			return 0, err
 		}
 		switch {
-		case a.Buffer != nil:
-			b, ok := a.Buffer.(*buffer)
-			switch {
-			case !ok || b.d != k.d:
-				return 0, k.wrong(i, "the buffer is not one of this device")
-			case b.freed.Load():
-				return 0, fmt.Errorf("%w (the buffer of %d bytes was freed): %w", k.wrong(i, "no longer usable"), b.size, devices.ErrClosed)
-			case a.Value != nil || a.LocalBytes != 0:
-				return 0, k.wrong(i, "both a buffer and something else were given")
-			case p.space == spaceLocal:
-				return 0, k.wrong(i, "it needs an amount of local memory in bytes, a buffer of %d bytes was given", b.size)
-			case p.space == spaceValue:
-				return 0, k.wrong(i, "it takes a value, a buffer of %d bytes was given", b.size)
-			}
-			bytes += addressBytes
 		case a.Value != nil:
-			switch {
-			case a.LocalBytes != 0:
-				return 0, k.wrong(i, "both a value and an amount of local memory were given")
-			case p.space == spaceLocal:
-				return 0, k.wrong(i, "it needs an amount of local memory in bytes, a value of %d bytes was given", len(a.Value))
-			case p.space == spaceGlobal:
-				return 0, k.wrong(i, "it takes a buffer, a value of %d bytes was given", len(a.Value))
-			case p.size > 0 && p.size != len(a.Value):
-				return 0, k.wrong(i, "it takes %d bytes, %d were given", p.size, len(a.Value))
-			case len(a.Value) == 0:
-				return 0, k.wrong(i, "the value has no bytes")
-			}
 			bytes += valueRoom(len(a.Value))
 		case a.LocalBytes != 0:
-			switch {
-			case a.LocalBytes < 0:
-				return 0, k.wrong(i, "%d bytes of local memory", a.LocalBytes)
-			case !k.sharedArgs() && (p.space == spaceGlobal || p.space == spaceValue):
-				return 0, k.wrong(i, "it is no local memory, %d bytes of local memory were given", a.LocalBytes)
-			}
 			// The amount itself first, for the sum not to run over.
 			if most := k.d.info.LocalMemory; a.LocalBytes > most || alignUp(dynamic, bridge.LocalAlign)+a.LocalBytes+k.info.LocalBytes > most {
-				return 0, k.wrong(i, "%d bytes of local memory asked, beside %d that the kernel declares and %d of its other arguments; the device has %d",
+				return 0, k.check.Wrong(i, place, "%d bytes of local memory asked, beside %d that the kernel declares and %d of its other arguments; the device has %d",
 					a.LocalBytes, k.info.LocalBytes, dynamic, most)
 			}
 			dynamic = alignUp(dynamic, bridge.LocalAlign) + a.LocalBytes
-			if k.sharedArgs() {
+			if none {
 				continue
 			}
 			bytes += addressBytes
-		default: // a null pointer
-			switch p.space {
-			case spaceLocal:
-				return 0, k.wrong(i, "it needs an amount of local memory in bytes, none was given")
-			case spaceValue:
-				return 0, k.wrong(i, "it takes a value, none was given")
-			}
+		default:
 			bytes += addressBytes
 		}
 		at++
 		if most := k.d.maxParameterBytes(); bytes > most {
-			return 0, k.wrong(i, "it and those before it take %d bytes, the device allows %d", bytes, most)
+			return 0, k.check.Wrong(i, place, "it and those before it take %d bytes, the device allows %d", bytes, most)
 		}
 	}
 	return dynamic, nil

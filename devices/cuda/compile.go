@@ -7,6 +7,7 @@ import (
 
 	"github.com/tandemrun/tandem/devices"
 	"github.com/tandemrun/tandem/devices/cuda/nvrtc"
+	"github.com/tandemrun/tandem/devices/internal/argcheck"
 	"github.com/tandemrun/tandem/devices/internal/ragged"
 	"github.com/tandemrun/tandem/kernels"
 	"github.com/tandemrun/tandem/kernels/bridge"
@@ -111,14 +112,14 @@ func (p *program) translated(t *bridge.Program) {
 	for _, k := range t.Kernels {
 		e := entry{symbol: k.Symbol, name: k.Entry, fixed: k.FixedLocal}
 		for _, param := range k.Params {
-			q := parameter{name: param.Name, typ: param.Type.String(), size: param.Type.Size}
+			q := argcheck.Parameter{Name: param.Name, Type: param.Type.String(), Size: param.Type.Size}
 			switch param.Kind {
 			case kernels.Buffer:
-				q.space, q.size = spaceGlobal, addressBytes
+				q.Space, q.Size = argcheck.Global, addressBytes
 			case kernels.Local:
-				q.space, q.size = spaceLocal, addressBytes
+				q.Space, q.Size = argcheck.Local, addressBytes
 			default:
-				q.space = spaceValue
+				q.Space = argcheck.Value
 			}
 			e.params = append(e.params, q)
 		}

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/tandemrun/tandem/devices"
+	"github.com/tandemrun/tandem/devices/internal/argcheck"
 	"github.com/tandemrun/tandem/devices/internal/ragged"
 )
 
@@ -18,8 +19,8 @@ type kernel struct {
 	symbol string
 	info   devices.KernelInfo
 	rules  ragged.Rules
-	params []parameter
-	known  bool // params are all there are
+	check  argcheck.Kernel
+	known  bool // its parameters are all there are
 	ranged bool // made by the bridge: it takes its range as a last parameter
 	closed bool
 
@@ -38,13 +39,13 @@ func (p *program) Kernel(name string) (devices.Kernel, error) {
 	if err := p.d.usable("kernel " + name); err != nil {
 		return nil, err
 	}
-	k := &kernel{d: p.d, p: p, entry: name, symbol: name}
+	k := &kernel{d: p.d, p: p, entry: name, symbol: name, check: argcheck.Kernel{Device: p.d.info.ID, Entry: name, Local: "__local "}}
 	if len(p.entries) > 0 {
 		e, err := p.find(name)
 		if err != nil {
 			return nil, err
 		}
-		k.symbol, k.params, k.known, k.ranged = e.symbol, e.params, true, p.ranged
+		k.symbol, k.check.Params, k.known, k.ranged = e.symbol, e.params, true, p.ranged
 		k.info.FixedWorkGroup = e.fixed
 	} else if name == "" || len(name) > 4096 || !printable(name) {
 		return nil, fmt.Errorf("%s: %s has no kernel %q: %w", p.d.info.ID, p.src.Name, name, devices.ErrInvalid)
@@ -58,7 +59,7 @@ func (p *program) Kernel(name string) (devices.Kernel, error) {
 		return nil, fmt.Errorf("%s: %w", p.src.Name, p.d.fail(code, "cuModuleGetFunction(%s)", k.symbol))
 	}
 	if !k.known {
-		k.params, k.known = p.d.parameters(k.function)
+		k.check.Params, k.known = p.d.parameters(k.function)
 	}
 	k.ask()
 	k.rules = p.rules(k)
@@ -112,7 +113,7 @@ func (d *device) function(module uintptr, symbol string) (uintptr, int32) {
 
 // parameters asks the driver how large a function's parameters are. Since CUDA
 // 12.4 it says. The context is current.
-func (d *device) parameters(function uintptr) (list []parameter, known bool) {
+func (d *device) parameters(function uintptr) (list []argcheck.Parameter, known bool) {
 	if d.api.funcParams == 0 {
 		return nil, false
 	}
@@ -125,9 +126,9 @@ func (d *device) parameters(function uintptr) (list []parameter, known bool) {
 		if code != success || *size > maxValues {
 			return nil, false
 		}
-		p := parameter{size: int(*size)}
-		if p.size != addressBytes {
-			p.space = spaceValue
+		p := argcheck.Parameter{Size: int(*size)}
+		if p.Size != addressBytes {
+			p.Space = argcheck.Value
 		}
 		list = append(list, p)
 	}
@@ -151,7 +152,7 @@ func (k *kernel) ask() {
 		k.info.GroupMultiple = k.d.info.SubGroupSizes[0]
 	}
 	if k.known {
-		k.info.Args = len(k.params)
+		k.info.Args = len(k.check.Params)
 	}
 	k.info.BuildTime, k.info.BuildFromCache = k.p.time, k.p.fromCache
 	k.dynamic = max(int64(k.d.traits.sharedStatic)-k.info.LocalBytes, 0) // goes without asking

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/tandemrun/tandem/devices/internal/argcheck"
 )
 
 // This file reads as much of PTX as launches need: the entry points with their
@@ -18,7 +20,7 @@ const maxPTX = 64 << 20
 type entry struct {
 	symbol string
 	name   string // for people: without the compiler's decorations where those can be read
-	params []parameter
+	params []argcheck.Parameter
 	fixed  [3]int // .reqntid
 	groups bool   // its threads know each other: barriers, shared memory, warps
 	// Where the text has what a variant changes.
@@ -250,14 +252,14 @@ var scalarBits = map[string]int{
 
 // readParam reads ".param .u64 .ptr .global .align 4 name", ".param .align 16
 // .b8 name[48]" and their like.
-func readParam(words []string) (parameter, error) {
-	param := parameter{space: spaceUnknown}
+func readParam(words []string) (argcheck.Parameter, error) {
+	var param argcheck.Parameter
 	bits, count := 0, 1
 	for i := 0; i < len(words); i++ {
 		w := words[i]
 		switch {
 		case w == ".ptr":
-			param.space = spaceGlobal
+			param.Space = argcheck.Global
 		case w == ".align":
 			i++ // and its number
 		case w == "[":
@@ -269,25 +271,25 @@ func readParam(words []string) (parameter, error) {
 				return param, fmt.Errorf("a parameter of %s elements", words[i+1])
 			}
 			count = n
-			param.space = spaceValue
+			param.Space = argcheck.Value
 			i++
 		case scalarBits[w] > 0:
 			bits = scalarBits[w]
-			param.typ = w[1:]
+			param.Type = w[1:]
 		case strings.HasPrefix(w, ".") || w == "]":
 		default:
-			param.name = w
+			param.Name = w
 		}
 	}
 	if bits == 0 {
 		return param, fmt.Errorf("the parameter %q has no type", strings.Join(words, " "))
 	}
-	param.size = bits / 8 * count
-	if param.space == spaceUnknown && param.size != 8 {
-		param.space = spaceValue
+	param.Size = bits / 8 * count
+	if param.Space == argcheck.Unknown && param.Size != 8 {
+		param.Space = argcheck.Value
 	}
 	if count > 1 {
-		param.typ = fmt.Sprintf("%d bytes", param.size)
+		param.Type = fmt.Sprintf("%d bytes", param.Size)
 	}
 	return param, nil
 }

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/tandemrun/tandem/devices/internal/argcheck"
 )
 
 const somePTX = `
@@ -73,7 +75,7 @@ func TestParsePTX(t *testing.T) {
 	}
 	type seen struct {
 		Symbol, Name string
-		Params       []parameter
+		Params       []argcheck.Parameter
 		Fixed        [3]int
 		Groups       bool
 	}
@@ -82,15 +84,15 @@ func TestParsePTX(t *testing.T) {
 		got = append(got, seen{e.symbol, e.name, e.params, e.fixed, e.groups})
 	}
 	want := []seen{
-		{"_Z5scalePffi", "scale", []parameter{
-			{name: "_Z5scalePffi_param_0", typ: "u64", space: spaceGlobal, size: 8},
-			{name: "_Z5scalePffi_param_1", typ: "f32", space: spaceValue, size: 4},
-			{name: "_Z5scalePffi_param_2", typ: "u32", space: spaceValue, size: 4}}, [3]int{}, false},
-		{"plain", "plain", []parameter{
-			{name: "plain_param_0", typ: "48 bytes", space: spaceValue, size: 48},
-			{name: "plain_param_1", typ: "u64", space: spaceUnknown, size: 8}}, [3]int{32, 4, 1}, true},
+		{"_Z5scalePffi", "scale", []argcheck.Parameter{
+			{Name: "_Z5scalePffi_param_0", Type: "u64", Space: argcheck.Global, Size: 8},
+			{Name: "_Z5scalePffi_param_1", Type: "f32", Space: argcheck.Value, Size: 4},
+			{Name: "_Z5scalePffi_param_2", Type: "u32", Space: argcheck.Value, Size: 4}}, [3]int{}, false},
+		{"plain", "plain", []argcheck.Parameter{
+			{Name: "plain_param_0", Type: "48 bytes", Space: argcheck.Value, Size: 48},
+			{Name: "plain_param_1", Type: "u64", Space: argcheck.Unknown, Size: 8}}, [3]int{32, 4, 1}, true},
 		{"nothing", "nothing", nil, [3]int{}, false},
-		{"pooled", "pooled", []parameter{{name: "pooled_param_0", typ: "b16", space: spaceValue, size: 2}}, [3]int{}, true},
+		{"pooled", "pooled", []argcheck.Parameter{{Name: "pooled_param_0", Type: "b16", Space: argcheck.Value, Size: 2}}, [3]int{}, true},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("read\n%+v\nwant\n%+v", got, want)
@@ -151,7 +153,7 @@ func TestWindowed(t *testing.T) {
 	}
 	e := again[0]
 	last := e.params[len(e.params)-1]
-	if len(e.params) != 4 || last.name != "tandem_window" || last.size != windowBytes {
+	if len(e.params) != 4 || last.Name != "tandem_window" || last.Size != windowBytes {
 		t.Errorf("the variant has parameters %+v, want a window of %d bytes behind", e.params, windowBytes)
 	}
 	body := string(out[e.bodyStart:e.bodyEnd])

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/tandemrun/tandem/devices"
+	"github.com/tandemrun/tandem/devices/internal/argcheck"
 	"github.com/tandemrun/tandem/devices/internal/ragged"
 )
 
@@ -15,8 +16,7 @@ type kernel struct {
 	entry  string
 	info   devices.KernelInfo
 	rules  ragged.Rules
-	params []parameter // nil: not known
-	sizes  []int       // of values, in bytes; 0: not known
+	check  argcheck.Kernel
 	closed bool
 
 	base     variant
@@ -41,7 +41,7 @@ func newKernel(p *program, entry string, handle uintptr) *kernel {
 		return b
 	}
 	args, _ := d.api.query(d.api.getKernelInfo, kernelNumArgs, handle)
-	k := &kernel{d: d, p: p, entry: entry, params: p.built.params[entry], info: devices.KernelInfo{
+	k := &kernel{d: d, p: p, entry: entry, check: argcheck.Kernel{Device: d.info.ID, Entry: entry, Params: p.built.params[entry], Local: "__local "}, info: devices.KernelInfo{
 		Entry:          entry,
 		Args:           int(number(args)),
 		MaxWorkGroup:   int(number(workGroup(kernelWorkGroupSize))),
@@ -56,15 +56,8 @@ func newKernel(p *program, entry string, handle uintptr) *kernel {
 			k.info.FixedWorkGroup[d] = int(nativeUint(b[8*d:]))
 		}
 	}
-	if len(k.params) != k.info.Args {
-		k.params = nil
-	}
-	for _, param := range k.params {
-		size := 0
-		if param.Space == spaceValue {
-			size = valueSize(param.Type)
-		}
-		k.sizes = append(k.sizes, size)
+	if len(k.check.Params) != k.info.Args {
+		k.check.Params = nil
 	}
 	k.rules = p.rules(entry, k.info)
 	k.base = variant{handle, make([]bound, k.info.Args)}

@@ -12,6 +12,7 @@ import (
 	"unsafe"
 
 	"github.com/tandemrun/tandem/devices"
+	"github.com/tandemrun/tandem/devices/internal/argcheck"
 	"github.com/tandemrun/tandem/devices/internal/buildcache"
 	"github.com/tandemrun/tandem/devices/internal/buildlog"
 	"github.com/tandemrun/tandem/devices/internal/compilation"
@@ -40,7 +41,7 @@ type program struct {
 type built struct {
 	handle    uintptr
 	log       string
-	params    map[string][]parameter // by entry; an entry that is not there: not known
+	params    map[string][]argcheck.Parameter // by entry; an entry that is not there: not known
 	entries   []string
 	time      time.Duration
 	fromCache bool
@@ -49,7 +50,7 @@ type built struct {
 // buildMeta is what is kept of a build beside its binary: programs made from
 // a binary do not know their parameters' names.
 type buildMeta struct {
-	Params map[string][]parameter
+	Params map[string][]argcheck.Parameter
 }
 
 // argInfoOption makes the compiler keep the parameters' names.
@@ -215,7 +216,7 @@ func (d *device) finishBuild(src *devices.Source, handle uintptr, options string
 		d.api.call(d.api.releaseProgram, handle)
 		return built{}, d.compileError(src, log, failed(code, "clBuildProgram(%q)", options))
 	}
-	b := built{handle: handle, log: log, params: map[string][]parameter{}}
+	b := built{handle: handle, log: log, params: map[string][]argcheck.Parameter{}}
 	names, _ := d.api.query(d.api.getProgramInfo, programKernelNames, handle)
 	for name := range strings.SplitSeq(text(names), ";") {
 		if name != "" {

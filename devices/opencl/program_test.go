@@ -98,7 +98,7 @@ func TestBuildCache(t *testing.T) {
 		if info.BuildFromCache != wantCached || wantCached != (info.BuildTime == 0) || info.Args != 2 {
 			t.Errorf("%+v, want from cache: %v", info, wantCached)
 		}
-		if params := k.(*kernel).params; len(params) != 2 || params[1].Name != "y" || params[1].Type != "float*" {
+		if params := k.(*kernel).check.Params; len(params) != 2 || params[1].Name != "y" || params[1].Type != "float*" {
 			t.Errorf("parameters %+v", params)
 		}
 		x, y, q := alloc(t, d, 16), alloc(t, d, 16), newQueue(t, d)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/tandemrun/tandem/devices"
+	"github.com/tandemrun/tandem/devices/internal/argcheck"
 	"github.com/tandemrun/tandem/devices/internal/dl"
 	"github.com/tandemrun/tandem/devices/internal/ragged"
 	"github.com/tandemrun/tandem/devices/sycl/freefunc"
@@ -17,11 +18,11 @@ type kernel struct {
 	entry    string
 	info     devices.KernelInfo
 	rules    ragged.Rules
-	params   []parameter // nil: not known
-	dims     int         // of a kernel in SYCL C++; 0: any
-	handle   uint64      // of the shim; 0 for a function of a library
-	function uintptr     // of a library
-	anyArgs  bool        // the function itself looks at how many there are
+	check    argcheck.Kernel
+	dims     int     // of a kernel in SYCL C++; 0: any
+	handle   uint64  // of the shim; 0 for a function of a library
+	function uintptr // of a library
+	anyArgs  bool    // the function itself looks at how many there are
 	closed   bool
 
 	variants map[ragged.Geometry]uint64
@@ -37,7 +38,7 @@ func newKernel(p *program, entry string, handle uint64) (*kernel, error) {
 		return nil, fmt.Errorf("%s: kernel %q: %w", d.info.ID, entry, err)
 	}
 	f := readFacts(text)
-	k := &kernel{d: d, p: p, entry: entry, handle: handle, info: devices.KernelInfo{
+	k := &kernel{d: d, p: p, entry: entry, handle: handle, check: argcheck.Kernel{Device: d.info.ID, Entry: entry}, info: devices.KernelInfo{
 		Entry:          entry,
 		Args:           int(f.number("arguments")),
 		MaxWorkGroup:   int(f.number("max_group")),
@@ -47,6 +48,9 @@ func newKernel(p *program, entry string, handle uint64) (*kernel, error) {
 		BuildTime:      p.built.time,
 		BuildFromCache: p.built.fromCache,
 	}}
+	if p.src.Language == devices.LangOpenCL {
+		k.check.Local = "__local "
+	}
 	copy(k.info.FixedWorkGroup[:], f.numbers("fixed_group"))
 	for _, fn := range p.functions {
 		if fn.Name != entry || !fn.Kernel() {
@@ -58,14 +62,14 @@ func newKernel(p *program, entry string, handle uint64) (*kernel, error) {
 				return nil, fmt.Errorf("%s: %s: kernel %q: argument %d (%s %s): only pointers, values and sycl::local_accessor can be passed: %w",
 					d.info.ID, p.src.Name, entry, i, param.Type, param.Name, devices.ErrUnsupported)
 			}
-			k.params = append(k.params, parameter{param.Name, param.Type, map[freefunc.Kind]space{
-				freefunc.Pointer: spaceGlobal, freefunc.Local: spaceLocal, freefunc.Value: spaceValue}[param.Kind], param.Size})
+			k.check.Params = append(k.check.Params, argcheck.Parameter{Name: param.Name, Type: param.Type, Space: map[freefunc.Kind]argcheck.Space{
+				freefunc.Pointer: argcheck.Global, freefunc.Local: argcheck.Local, freefunc.Value: argcheck.Value}[param.Kind], Size: param.Size})
 		}
 	}
-	if k.params == nil {
-		k.params = readParameters(p.built.params[entry], k.info.Args)
+	if k.check.Params == nil {
+		k.check.Params = readParameters(p.built.params[entry], k.info.Args)
 	}
-	for i, param := range k.params {
+	for i, param := range k.check.Params {
 		if isImage(param.Type) {
 			return nil, fmt.Errorf("%s: %s: kernel %q: argument %d (%s %s): images, samplers and pipes cannot be passed: %w",
 				d.info.ID, p.src.Name, entry, i, param.Type, param.Name, devices.ErrUnsupported)
