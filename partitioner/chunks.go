@@ -15,8 +15,9 @@ type ChunkDevice struct {
 }
 
 const (
-	// chunkSlack is k of HGuided: a piece is 1/k of what would keep the device
-	// busy to the end, so that there is a rest to correct with.
+	// chunkSlack is k of HGuided for a device that holds one piece at a time: a
+	// piece is 1/k of what would keep the device busy to the end, so that there
+	// is a rest to correct with.
 	chunkSlack = 2
 	// firstChunk is the part of the whole that a device of unknown speed gets as
 	// a first piece. A device a hundred times slower than another one is done
@@ -25,15 +26,21 @@ const (
 	// launchPart bounds the time that pieces lose to launching: pieces are not
 	// made so small that Fixed is more than this part of them.
 	launchPart = 0.1
+	// mostVaried bounds how much smaller pieces become where their times vary:
+	// 1 + mostVaried times.
+	mostVaried = 2
 )
 
 // Chunks divides total work-items of an ND-range over devices whose speed is
 // not known well: each takes a piece when it is free, large ones first, smaller
 // and smaller towards the end, in proportion to the speed seen so far (HGuided,
-// Pérez, Stafford, Bosque and Beivide, IEEE Access 2017). A device that would
-// hold the others up gets nothing. It is not safe for concurrent use.
+// Pérez, Stafford, Bosque and Beivide, IEEE Access 2017), and up to three times
+// smaller where pieces take other times than was expected of them. A device that
+// would hold the others up gets nothing. It is not safe for concurrent use.
 type Chunks struct {
 	grain, next, total int
+	slack              float64
+	varies             float64 // how far pieces lately were off what was expected, as a logarithm
 	whole              int
 	devs               []chunkState
 	back               [][2]int // pieces given back, to be handed out again
@@ -41,6 +48,7 @@ type Chunks struct {
 
 type chunkState struct {
 	item    float64 // seconds, 0: not known
+	known   bool    // it was from the beginning
 	fixed   float64 // seconds
 	items   float64 // what the speed was measured over, decaying
 	time    float64
@@ -48,11 +56,12 @@ type chunkState struct {
 	dropped bool
 }
 
-// NewChunks begins a division; pieces are cut at multiples of grain.
-func NewChunks(total, grain int, devs []ChunkDevice) *Chunks {
-	c := &Chunks{grain: max(grain, 1), total: max(total, 0), whole: max(total, 0)}
+// NewChunks begins a division; pieces are cut at multiples of grain. A device
+// asks for the next piece when it has less than ahead of them.
+func NewChunks(total, grain, ahead int, devs []ChunkDevice) *Chunks {
+	c := &Chunks{grain: max(grain, 1), total: max(total, 0), whole: max(total, 0), slack: chunkSlack * float64(max(ahead, 1))}
 	for _, d := range devs {
-		c.devs = append(c.devs, chunkState{item: max(d.Item, 0), fixed: d.Fixed.Seconds()})
+		c.devs = append(c.devs, chunkState{item: max(d.Item, 0), known: d.Item > 0, fixed: d.Fixed.Seconds()})
 	}
 	return c
 }
@@ -66,7 +75,7 @@ func (c *Chunks) Left() int {
 	return n
 }
 
-// Next is the next piece for a device that is free, work-items [lo, hi). ok is
+// Next is the next piece for a device that is free or soon will be, work-items [lo, hi). ok is
 // false if nothing is left, or if the rest is done sooner without the device;
 // it may ask again after another one was dropped or gave a piece back. While
 // something is left there is always a device that gets it.
@@ -104,17 +113,18 @@ func (c *Chunks) size(dev, left int) int {
 			busy += float64(o.out)
 		}
 	}
+	slack := c.slack * (1 + c.varies)
 	if others == 0 {
 		// The others are still being measured; leave them something.
-		return c.round(float64(left)/chunkSlack, left)
+		return c.round(float64(left)/slack, left)
 	}
 	rate := 1 / d.item
-	n := float64(left) * rate / (chunkSlack * (rate + others))
+	n := float64(left) * rate / (slack * (rate + others))
 	n = max(n, d.fixed/d.item*(1-launchPart)/launchPart)
 	// The others would be done with the rest at this time, with half of what
 	// they work on now still to do.
 	done := fixed + (float64(left)+busy/2)/others
-	if most := (done - d.fixed) / d.item; n > most && !c.first(dev, left) {
+	if most := (done-d.fixed)/d.item - float64(d.out); n > most && !c.first(dev, left) {
 		if most < float64(c.grain) {
 			return 0
 		}
@@ -137,9 +147,10 @@ func (c *Chunks) alone(dev int) bool {
 // the one that is never refused.
 func (c *Chunks) first(dev, left int) bool {
 	n := float64(min(c.grain, left))
-	mine := c.devs[dev].fixed + n*c.devs[dev].item
+	end := func(d *chunkState) float64 { return d.fixed + (n+float64(d.out))*d.item }
+	mine := end(&c.devs[dev])
 	for i := range c.devs {
-		if o := &c.devs[i]; i != dev && !o.dropped && o.item > 0 && o.fixed+n*o.item < mine {
+		if o := &c.devs[i]; i != dev && !o.dropped && o.item > 0 && end(o) < mine {
 			return false
 		}
 	}
@@ -184,6 +195,13 @@ func (c *Chunks) Done(dev, items int, took time.Duration) {
 	}
 	// Fixed may be overrated; it never explains more than most of a piece.
 	sec = max(sec-d.fixed, sec/10)
+	// Work-items that differ make the rest as hard to foresee as this piece was.
+	// Of a device that begins unknown Fixed is not known either, and pieces of
+	// other sizes differ by that.
+	c.varies *= 0.7
+	if d.known {
+		c.varies = max(c.varies, min(math.Abs(math.Log(sec/float64(items)/d.item)), mostVaried))
+	}
 	d.items = d.items/2 + float64(items)
 	d.time = d.time/2 + sec
 	d.item = d.time / d.items
@@ -195,6 +213,21 @@ func (c *Chunks) GiveBack(dev, lo, hi int) {
 		c.devs[dev].out = max(0, c.devs[dev].out-(hi-lo))
 		c.back = append(c.back, [2]int{lo, hi})
 	}
+}
+
+// Item is the time per work-item in seconds that a device is taken to need; 0:
+// not known.
+func (c *Chunks) Item(dev int) float64 { return c.devs[dev].item }
+
+// Rest takes what is left, as one piece or the first of several that were given
+// back: what no device in the division is to do any more. ok is false if nothing
+// is left.
+func (c *Chunks) Rest() (lo, hi int, ok bool) {
+	if c.Left() == 0 {
+		return 0, 0, false
+	}
+	lo, hi = c.take(c.Left())
+	return lo, hi, true
 }
 
 // Drop takes a device out of the division. Pieces it has are given back with

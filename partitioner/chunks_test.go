@@ -31,7 +31,7 @@ func runChunks(t *testing.T, total, grain int, devs []simDevice, weight func(i i
 	for i := range total {
 		sum[i+1] = sum[i] + weight(i)
 	}
-	c := NewChunks(total, grain, ask)
+	c := NewChunks(total, grain, 1, ask)
 	type job struct {
 		lo, hi     int
 		start, end float64

@@ -9,8 +9,12 @@ import (
 // guessed: enough to measure it, little enough to bear if the guess is wrong.
 const firstPart = 64
 
-// unsure reports whether an estimate is no more than a guess.
-func (e *Estimate) unsure() bool { return e.Run > 0 && float64(e.Spread) >= 0.9*float64(e.Run) }
+// unsure reports whether an estimate is no more than a guess. One that follows
+// from runs of other sizes is more than that, however far it may be off: a
+// kernel whose work-items differ would never be known.
+func (e *Estimate) unsure() bool {
+	return e.Run > 0 && float64(e.Spread) >= 0.9*float64(e.Run) && !e.Measured()
+}
 
 // hold keeps what devices of guessed speed get small. One device is taken at
 // its word: the fastest that was measured, else the fastest; so are its twins,

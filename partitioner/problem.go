@@ -126,6 +126,10 @@ type Estimate struct {
 	Load  time.Duration
 }
 
+// Measured reports whether the estimate comes from runs of the kernel on the
+// device, of this size or others.
+func (e *Estimate) Measured() bool { return e.Source == "history" || e.Source == "fit" }
+
 // StarLinks are the links of a machine in which every device node reaches the
 // host and nothing else: up[i] and down[i] are the ways from the host to node i
 // and back; entry 0 is the host itself and ignored. A move between two devices

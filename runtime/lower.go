@@ -41,6 +41,10 @@ func (s *Session) initOp(o *op) {
 
 // lowerTask lowers every part of a task.
 func (r *Run) lowerTask(t int) {
+	if r.current.placed[t].later {
+		r.lowerDivided(t)
+		return
+	}
 	s := r.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,10 +60,17 @@ func (r *Run) lowerTask(t int) {
 // lowerShare makes o the n-th part of task t, all but for its release. s.mu is
 // held.
 func (r *Run) lowerShare(o *op, t, n int) error {
+	placed := &r.current.placed[t]
+	o.parts = int32(len(placed.shares))
+	return r.lowerLaunch(o, t, n, &placed.shares[n])
+}
+
+// lowerLaunch makes o the n-th part of task t, the given share. s.mu is held.
+func (r *Run) lowerLaunch(o *op, t, n int, share *placedShare) error {
 	task, placed := r.graph.task(t), &r.current.placed[t]
-	o.kind, o.task, o.part, o.parts = opLaunch, t, int32(n), int32(len(placed.shares))
-	o.agent, o.queue = r.session.agents[placed.shares[n].agent], devices.Compute
-	err := r.lowerPart(o, task, placed, &placed.shares[n])
+	o.kind, o.task, o.part = opLaunch, t, int32(n)
+	o.agent, o.queue = r.session.agents[share.agent], devices.Compute
+	err := r.lowerPart(o, task, placed, share)
 	// Data dependencies come from the trackers, these by request.
 	for _, before := range task.wish().asked {
 		for _, p := range r.last[before] {

@@ -88,8 +88,7 @@ const (
 	oneIn       = 16
 )
 
-// observe tells the model what a launch took. A time that cannot be true is
-// not learnt; the model counts it.
+// observe tells the model what a launch took.
 func (s *Session) observe(o *op, a *agent, t devices.Times) {
 	if o.agent == a && o.planned == nil {
 		o.run.drift.saw(o, t)
@@ -106,7 +105,12 @@ func (s *Session) observe(o *op, a *agent, t devices.Times) {
 	if o.planned != nil {
 		key = s.predictor.key(o.run.graph.task(o.task).call.Kernel, o.variant, a)
 	}
-	sample := costmodel.Sample{Key: key, Size: share.size, Run: t.Cost(), Elapsed: elapsed}
+	s.learn(costmodel.Sample{Key: key, Size: share.size, Run: t.Cost(), Elapsed: elapsed}, a)
+}
+
+// learn enters a sample of a. A time that cannot be true is not learnt; the
+// model counts it.
+func (s *Session) learn(sample costmodel.Sample, a *agent) {
 	for _, other := range s.agents {
 		if other != a && other.info.PhysicalID == a.info.PhysicalID && other.launches.Load() > 0 {
 			sample.Contended = true

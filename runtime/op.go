@@ -60,6 +60,8 @@ type op struct {
 	part  int32
 	parts int32
 
+	division *division // of a piece that was cut while the task runs; nil: it was planned
+
 	launch  devices.Launch
 	zero    int64 // bytes the launch touches on the host's own pages
 	copy    devices.Copy

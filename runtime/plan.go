@@ -64,6 +64,16 @@ type placement struct {
 	dim    int             // along which it may be cut; -1: not at all
 	bands  []*kernels.Band // by argument; nil: all of the array
 	reason string
+	later  bool // handed out while it runs: shares are what each device is expected to do
+}
+
+// parts is how many launches the task is known to have before it runs; of one
+// that is handed out later, one stands for what has not been handed out.
+func (p *placement) parts() int {
+	if p.later {
+		return 1
+	}
+	return len(p.shares)
 }
 
 // placedShare is the part of a task that one device runs.
@@ -120,7 +130,8 @@ func (p *Plan) decide() error {
 	if p.schedule, err = partitioner.HEFT(p.problem); err != nil {
 		return err
 	}
-	if effort := improveEffort(p.schedule.Makespan); effort > 0 && len(p.session.agents) > 1 {
+	// For a single task every choice has been looked at.
+	if effort := improveEffort(p.schedule.Makespan); effort > 0 && len(p.session.agents) > 1 && len(order) > 1 {
 		if p.schedule, err = partitioner.Improve(p.problem, p.schedule, planSeed, effort); err != nil {
 			return err
 		}

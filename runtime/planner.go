@@ -468,6 +468,7 @@ func (pl *planner) place() {
 		}
 		place, task := &pl.placed[i], pl.graph.task(i)
 		place.shares = nil
+		place.later = pl.dividesLater(i)
 		scheduled := &pl.schedule.Tasks[i]
 		whole := task.call.Range.Norm()
 		for j := range pl.session.agents {
@@ -496,7 +497,11 @@ func (pl *planner) place() {
 				}
 				place.reason += fmt.Sprintf("; on %s on windows of the arrays: %s", a.info.ID, a.overfull(task))
 			}
-			for n, chunk := range pl.chunks(i, nd, a, run, len(scheduled.Shares)) {
+			parts := []devices.NDRange{nd}
+			if !place.later {
+				parts = pl.chunks(i, nd, a, run, len(scheduled.Shares))
+			}
+			for n, chunk := range parts {
 				predicted := run / time.Duration(task.times())
 				if all := nd.Items(); all > 0 {
 					predicted = time.Duration(float64(predicted) * float64(chunk.Items()) / float64(all))
@@ -508,6 +513,9 @@ func (pl *planner) place() {
 				place.shares = append(place.shares, placedShare{agent: share.Device, nd: chunk, head: n == 0, variant: v, cut: cut, predicted: predicted, spread: spread,
 					key: key, size: size(task.call, chunk.Items())})
 			}
+		}
+		if place.later {
+			place.reason += "; handed out piece by piece"
 		}
 	}
 	if pl.forwardOrder() {

@@ -89,10 +89,10 @@ func (r *Run) replan(todo []int) {
 	old := r.current
 	r.current = p
 	for _, i := range todo {
-		if slices.EqualFunc(old.placed[i].shares, p.placed[i].shares, func(a, b placedShare) bool { return a.agent == b.agent && a.nd == b.nd }) {
+		if old.placed[i].later == p.placed[i].later && slices.EqualFunc(old.placed[i].shares, p.placed[i].shares, func(a, b placedShare) bool { return a.agent == b.agent && a.nd == b.nd }) {
 			continue
 		}
-		r.partsLeft[i].Store(int32(len(p.placed[i].shares) * r.graph.task(i).times()))
+		r.partsLeft[i].Store(int32(p.placed[i].parts() * r.graph.task(i).times()))
 		p.placed[i].reason = "planned again, " + *why + ": " + p.placed[i].reason
 		if f := s.observer.Decided; f != nil {
 			f(p.decision(r.id, i))

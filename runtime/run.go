@@ -138,7 +138,7 @@ func (r *Run) countParts() {
 	r.drift.ahead = make([]atomic.Int64, len(r.session.agents))
 	r.partsLeft = make([]atomic.Int32, r.graph.Len())
 	for i := range r.graph.Len() {
-		r.partsLeft[i].Store(int32(len(r.plan.placed[i].shares) * r.graph.task(i).times()))
+		r.partsLeft[i].Store(int32(r.plan.placed[i].parts() * r.graph.task(i).times()))
 	}
 }
 

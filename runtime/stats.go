@@ -58,7 +58,13 @@ func (s *Session) report(o *op, a *agent, err error, t devices.Times, queue stri
 			c.items.Add(o.launch.Range.Items())
 			c.busy.Add(int64(t.Run()))
 			c.zero.Add(o.zero)
-			s.observe(o, a, t)
+			if o.division == nil {
+				s.observe(o, a, t)
+			}
+		}
+		if o.division != nil {
+			o.division.ended(o, a, t, err)
+			o.parts = int32(o.division.count())
 		}
 		if f := s.observer.Launched; f != nil {
 			task := o.run.graph.task(o.task)

@@ -72,7 +72,7 @@ func (a *agent) steal() {
 // couldRun finds the compiled kernel with which the agent could run o as it
 // stands: in the host's memory, with nothing left to wait for. s.mu is held.
 func (a *agent) couldRun(o *op) (*kernels.Variant, devices.Kernel) {
-	if o.kind != opLaunch || o.fault != nil || o.cohort != nil || o.cut != nil {
+	if o.kind != opLaunch || o.division != nil || o.fault != nil || o.cohort != nil || o.cut != nil {
 		return nil, nil
 	}
 	o.mu.Lock()

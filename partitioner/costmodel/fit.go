@@ -238,6 +238,17 @@ func scaleOf(res []float64) float64 {
 	return max(1.4826*lowerMedian(abs), 0.02)
 }
 
+// alike reports whether the sizes are within a factor of two. What differs
+// between them then is noise rather than a law: time is taken to be proportional
+// to size, which goes least wrong beyond them.
+func alike(x axis, data []datum) bool {
+	lo, hi := math.Inf(1), 0.0
+	for _, d := range data {
+		lo, hi = min(lo, x.of(d.size)), max(hi, x.of(d.size))
+	}
+	return hi < 2*lo
+}
+
 // fitLine minimises relative squared errors, reweighted so that outlying
 // points lose their pull.
 func fitLine(x axis, data []datum) law {
@@ -246,6 +257,7 @@ func fitLine(x axis, data []datum) law {
 		w[i] = d.w
 	}
 	res := make([]float64, len(data))
+	narrow := alike(x, data)
 	var l line
 	for range 8 {
 		var s, sx, sxx, st, sxt float64
@@ -264,9 +276,9 @@ func fitLine(x axis, data []datum) law {
 			l.b = (s*sxt - sx*st) / det
 		}
 		switch {
-		case l.b <= 0:
+		case l.b <= 0 && !narrow:
 			l.a, l.b = st/s, 0
-		case l.a < 0:
+		case l.a < 0 || narrow:
 			l.a, l.b = 0, sxt/sxx
 		}
 		for i, d := range data {
@@ -306,6 +318,9 @@ func fitPower(x axis, data []datum) law {
 			return nil
 		}
 		p.beta = min(max(sxt/sxx, 0), 4)
+		if alike(x, data) {
+			p.beta = 1
+		}
 		p.alpha = mt - p.beta*mx
 		for i, d := range data {
 			res[i] = math.Log(p.at(d.size) / d.t)

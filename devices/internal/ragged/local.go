@@ -86,9 +86,14 @@ func (k *Rules) chooseLocal(r devices.NDRange, part bool) [3]int {
 		}
 	}
 	// A small range is better spread over the compute units than gathered in
-	// one group.
+	// one group. Of a part it is the whole range that counts: the parts of a
+	// launch are not compiled again each for a local size of its own.
+	all := r.Size
+	if part {
+		all = r.Whole
+	}
 	enough := 4 * max(k.Units, 1)
-	for shape[0] > 8 && r.Size[0]/shape[0]*(r.Size[1]/shape[1])*(r.Size[2]/shape[2]) < enough {
+	for shape[0] > 8 && all[0]/shape[0]*(all[1]/shape[1])*(all[2]/shape[2]) < enough {
 		shape[0] /= 2
 	}
 	return shape
