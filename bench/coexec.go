@@ -26,7 +26,7 @@ type shared struct {
 }
 
 func sharedJobs(o *Options) []shared {
-	n, m, side := pick(o, 1<<21, 1<<16), pick(o, 768, 128), pick(o, 1024, 256)
+	n, m, side := pick(o, 1<<21, 1<<16), pick(o, 1152, 128), pick(o, 1024, 256)
 	return []shared{
 		{"blackscholes", true, func(g *tandem.Graph, s *tandem.Session) *tandem.Buffer {
 			call := filled(s, n)
@@ -50,35 +50,32 @@ func sharedJobs(o *Options) []shared {
 // second slowed down to a third, and compares with each of them alone: speed of
 // both together over the sum of their speeds. Inputs begin on the host and the
 // output ends there. regular is the worse of blackscholes and gemm, irregular
-// is mandelbrot. cold_over_best is how the first launch of a session that knows
-// nothing compares with the best device alone, the worst kernel.
+// is mandelbrot. cold_over_best is how a launch of which the model knows nothing
+// compares with the best device alone, the worst kernel.
+//
+// The sides take turns, and the best time of each counts: whatever else runs on
+// the machine takes more from two cores than from one. What two cores share, the
+// way to memory above all, is not taken out: a kernel that one core alone could
+// keep it busy with cannot come near 1.
 func Coexec(ctx context.Context, o Options) ([]Result, error) {
 	results, err := coexecOnSim(ctx)
 	if err != nil {
 		return nil, err
 	}
-	d, err := o.halves(ctx)
-	if err != nil || d == nil {
+	from, err := o.halves(ctx)
+	if err != nil || from == nil {
 		return results, err
 	}
 	regular, irregular, cold := 1e9, 1e9, 0.0
 	for _, j := range sharedJobs(&o) {
-		fast, err := timeShared(ctx, &o, d, "halves:0", j)
+		t, err := timeShared(ctx, &o, from, j)
 		if err != nil {
-			return nil, fmt.Errorf("coexec: %s on the fast half: %w", j.name, err)
+			return nil, fmt.Errorf("coexec: %s: %w", j.name, err)
 		}
-		slow, err := timeShared(ctx, &o, d, "halves:1", j)
-		if err != nil {
-			return nil, fmt.Errorf("coexec: %s on the slow half: %w", j.name, err)
-		}
-		both, err := timeShared(ctx, &o, d, "", j)
-		if err != nil {
-			return nil, fmt.Errorf("coexec: %s on both halves: %w", j.name, err)
-		}
-		efficiency := 1 / both.warm.Seconds() / (1/fast.warm.Seconds() + 1/slow.warm.Seconds())
-		over := both.cold.Seconds() / min(fast.cold, slow.cold).Seconds()
-		o.note("coexec: %s: %v and %v alone, %v together: efficiency %.3f; first launch %v, alone %v: %.2f times", j.name,
-			fast.warm, slow.warm, both.warm, efficiency, both.cold, min(fast.cold, slow.cold), over)
+		efficiency := 1 / t.both.Seconds() / (1/t.fast.Seconds() + 1/t.slow.Seconds())
+		over := t.cold.Seconds() / min(t.fast, t.slow).Seconds()
+		o.note("coexec: %s: %v and %v alone, %v together: efficiency %.3f; with nothing known %v: %.2f times the best alone", j.name,
+			t.fast, t.slow, t.both, efficiency, t.cold, over)
 		cold = max(cold, over)
 		if j.regular {
 			regular = min(regular, efficiency)
@@ -148,72 +145,78 @@ func coexecOnSim(ctx context.Context) ([]Result, error) {
 	}, nil
 }
 
-// sharedTimes are a launch's times from submitting it to having the result on
-// the host.
+// sharedTimes are the best times from submitting a launch to having its result
+// on the host.
 type sharedTimes struct {
-	cold time.Duration // the first launch of a model that knows nothing
-	warm time.Duration // median of those that come later
+	fast, slow, both time.Duration // once the model knows the launch
+	cold             time.Duration // on both, by a model that knows nothing
 }
 
-func timeShared(ctx context.Context, o *Options, d devices.Driver, selector string, j shared) (t sharedTimes, err error) {
-	model := &costmodel.Model{}
-	s, err := tandem.Open(ctx, tandem.Config{Drivers: []devices.Driver{d}, Devices: selector, Model: model})
+// sharedSide is a session that runs a launch on some of two halves.
+type sharedSide struct {
+	session *tandem.Session
+	model   *costmodel.Model
+	graph   *tandem.Graph
+	out     *tandem.Buffer
+	best    *time.Duration
+	forget  bool // before each launch
+}
+
+// open makes the side's session; the halves are its own.
+func (side *sharedSide) open(ctx context.Context, from found, selector string, j shared) (err error) {
+	side.model = &costmodel.Model{}
+	side.session, err = tandem.Open(ctx, tandem.Config{Drivers: []devices.Driver{&halves{from: from}}, Devices: selector, Model: side.model})
 	if err != nil {
-		return t, err
+		return err
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	g := tandem.NewGraph()
-	out := j.add(g, s)
-	// What the first launch compiles is no part of its time.
-	plan, err := s.Plan(ctx, g)
-	if err != nil {
-		return t, err
+	side.graph = tandem.NewGraph()
+	side.out = j.add(side.graph, side.session)
+	return nil
+}
+
+// run is one launch.
+func (side *sharedSide) run(ctx context.Context) (time.Duration, error) {
+	if side.forget {
+		side.model.Forget(func(costmodel.Key) bool { return true })
 	}
-	if err := compileOnly(ctx, s, plan, model); err != nil {
-		return t, err
+	start := time.Now()
+	if err := side.session.Run(ctx, side.graph); err != nil {
+		return 0, err
 	}
-	var warm []time.Duration
-	for i := range pick(o, 13, 4) {
-		start := time.Now()
-		if err := s.Run(ctx, g); err != nil {
+	err := side.out.Read(ctx, func([]byte) error { return nil })
+	return time.Since(start), err
+}
+
+// timeShared has the sides take turns. The first rounds compile, touch pages and
+// teach the model, and do not count.
+func timeShared(ctx context.Context, o *Options, from *found, j shared) (t sharedTimes, err error) {
+	sides := []sharedSide{{best: &t.fast}, {best: &t.slow}, {best: &t.both}, {best: &t.cold, forget: true}}
+	for i, selector := range []string{"halves:0", "halves:1", "", ""} {
+		if err := sides[i].open(ctx, *from, selector, j); err != nil {
 			return t, err
 		}
-		if err := out.Read(ctx, func([]byte) error { return nil }); err != nil {
-			return t, err
-		}
-		took := time.Since(start)
-		switch {
-		case i == 0:
-			t.cold = took
-		case i >= pick(o, 4, 2):
-			warm = append(warm, took)
+		defer func() { err = errors.Join(err, sides[i].session.Close()) }()
+	}
+	first := pick(o, 4, 1)
+	for round := range pick(o, 16, 3) {
+		for i := range sides {
+			side := &sides[i]
+			took, err := side.run(ctx)
+			if err != nil {
+				return t, err
+			}
+			if round == first || round > first && took < *side.best {
+				*side.best = took
+			}
 		}
 	}
-	slices.Sort(warm)
-	t.warm = warm[len(warm)/2]
 	return t, nil
-}
-
-// compileOnly has the plan's kernels compiled: Start does that first. What the
-// model learnt from launches that were faster than the cancellation is
-// forgotten.
-func compileOnly(ctx context.Context, s *tandem.Session, p *tandem.Plan, m *costmodel.Model) error {
-	r, err := s.Start(ctx, p)
-	if err != nil {
-		return err
-	}
-	r.Cancel(nil)
-	if err := r.Wait(ctx); err != nil && !errors.Is(err, context.Canceled) {
-		return err
-	}
-	m.Forget(func(costmodel.Key) bool { return true })
-	return ctx.Err()
 }
 
 // halves finds a device that can be divided into two of one compute unit each:
 // an OpenCL device for CPUs if there is one, else the host's cores. nil: there
 // is none, which is noted.
-func (o *Options) halves(ctx context.Context) (devices.Driver, error) {
+func (o *Options) halves(ctx context.Context) (*found, error) {
 	list, err := o.devices(ctx, devices.LangGo, devices.LangOpenCL)
 	if err != nil {
 		return nil, err
@@ -222,7 +225,7 @@ func (o *Options) halves(ctx context.Context) (devices.Driver, error) {
 	for _, f := range list {
 		if f.info.Kind == devices.KindCPU && f.info.ComputeUnits >= 2 {
 			o.note("coexec: two parts of %s (%s)", f.info.ID, f.info.Name)
-			return &halves{from: f}, nil
+			return &f, nil
 		}
 	}
 	o.note("coexec is left out: no device of two cores that could be divided")
