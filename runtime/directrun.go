@@ -25,6 +25,7 @@ type directRun struct {
 	barred map[int32]error // tasks whose inputs another run or the host left undefined
 	first  OpID            // of task 0, for observers
 	books  []directBook
+	lanes  lanes
 	over   chan struct{}
 }
 
@@ -83,6 +84,7 @@ func (r *Run) executeDirect() bool {
 		return true
 	}
 	<-dr.over
+	dr.learn(dr.lanes.rest(nil)...)
 	for i := range dr.books {
 		dr.tell(&dr.books[i])
 	}
@@ -174,6 +176,7 @@ func (dr *directRun) lower() (*devices.Batch, bool) {
 		dr.first = OpID(s.lastOp.Add(int64(len(dr.tasks)))) - OpID(len(dr.tasks)) + 1
 	}
 	dr.books = make([]directBook, max(a.info.ComputeUnits, a.info.Queues, 1))
+	dr.lanes.list = make([]lane, len(dr.books))
 	dr.start.release()
 	return batch, true
 }
@@ -272,7 +275,12 @@ func (dr *directRun) Ended(worker int, task int32, t devices.Times, err error) {
 		book.busy += int64(run)
 		book.zero += f.zero
 		if n := book.all + book.tasks; n <= learnFirst || n%learnEvery == 0 || run >= shortLaunch {
-			_ = r.session.predictor.model.Observe(costmodel.Sample{Key: f.key, Size: f.size, Run: run, Elapsed: t.End - t.Queued})
+			sample := costmodel.Sample{Key: f.key, Size: f.size, Run: run, Elapsed: t.End - t.Queued}
+			if f.call.Range.Items() == 1 || len(dr.tasks) == 1 { // one work-item never has more than its worker
+				dr.learn(sample)
+			} else {
+				dr.learn(dr.lanes.ended(worker, t, sample, nil)...)
+			}
 		}
 		if book.tasks >= tellEvery || run >= tellAfter {
 			dr.tell(book)
@@ -283,6 +291,13 @@ func (dr *directRun) Ended(worker int, task int32, t devices.Times, err error) {
 	}
 	if launched := r.session.observer.Launched; launched != nil {
 		launched(dr.event(worker, task, f, t, err))
+	}
+}
+
+// learn tells the model about launches.
+func (dr *directRun) learn(samples ...costmodel.Sample) {
+	for _, s := range samples {
+		_ = dr.session.predictor.model.Observe(s) // what cannot be true is counted there
 	}
 }
 
