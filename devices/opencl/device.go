@@ -49,7 +49,8 @@ type device struct {
 	allocated atomic.Int64 // bytes, without imported host memory
 	lastID    atomic.Uint64
 
-	aux auxiliary // for mapping and calibration
+	widener widener
+	aux     auxiliary // for mapping and calibration
 
 	mu     sync.Mutex
 	closed bool
@@ -197,6 +198,7 @@ func (d *device) Close() error {
 		_ = q.Close()
 	}
 	d.callbacks.Wait()
+	d.widener.clear()
 	d.pool.close()
 	d.api.call(d.api.releaseCommandQueue, d.aux.handle)
 	d.api.call(d.api.releaseContext, d.ctx)

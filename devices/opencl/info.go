@@ -23,6 +23,7 @@ type traits struct {
 	partition     bool // clCreateSubDevices, by counts
 	partitionEven bool // clCreateSubDevices, equally
 	maxParameters int  // bytes of arguments of one kernel
+	widens        bool // launches have to be kept from PoCL's fault
 }
 
 // fact reads the properties of one device. What a device does not know is the
@@ -125,6 +126,7 @@ func describe(a *api, dev uintptr, p platform) (devices.Info, traits) {
 		cpu:           kind&deviceTypeCPU != 0 || emulation(p.name),
 		opencl2:       major >= 2,
 		maxParameters: int(f.number(deviceMaxParameterSize)),
+		widens:        widens(p.name, p.version),
 	}
 	if major > 1 || minor >= 2 {
 		for _, how := range f.sizes(devicePartitionProperties) {

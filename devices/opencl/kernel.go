@@ -31,6 +31,12 @@ type kernel struct {
 type variant struct {
 	handle uintptr
 	bound  []bound
+	// Of a device with a widener: the key without a local size, and what was
+	// found for the last one.
+	widen   widenKey
+	breadth *breadth
+	local   [3]uint64
+	forgot  int
 }
 
 // newKernel takes the handle.
@@ -60,7 +66,10 @@ func newKernel(p *program, entry string, handle uintptr) *kernel {
 		k.check.Params = nil
 	}
 	k.rules = p.rules(entry, k.info)
-	k.base = variant{handle, make([]bound, k.info.Args)}
+	k.base = variant{handle: handle, bound: make([]bound, k.info.Args)}
+	if d.traits.widens {
+		k.base.widen.source = k.sourceKey()
+	}
 	d.open[kindKernel].Add(1)
 	return k
 }
@@ -103,7 +112,8 @@ func (k *kernel) variantFor(l *ragged.Layout) (*variant, error) {
 	if k.variants == nil {
 		k.variants = map[ragged.Geometry]*variant{}
 	}
-	v := &variant{handle, make([]bound, k.info.Args)}
+	v := &variant{handle: handle, bound: make([]bound, k.info.Args), widen: k.base.widen}
+	v.widen.geometry = l.Geometry
 	k.variants[l.Geometry] = v
 	return v, nil
 }

@@ -37,8 +37,24 @@ func (q *queue) Launch(l *devices.Launch, wait []devices.Event) (devices.Event, 
 	if err := q.dependencies(wait, &cmd); err != nil {
 		return nil, err
 	}
+	if q.d.traits.widens && plan.N > 0 {
+		w := q.widen(v, plan)
+		w.flush()
+		e, err := q.launch(k, v, plan, cmd, l.Args, wait, w.guards)
+		launched, _ := e.(*event)
+		w.done(launched)
+		return e, err
+	}
+	return q.launch(k, v, plan, cmd, l.Args, wait, nil)
+}
+
+// launch enqueues a launch that was checked. guards are events that it has to
+// come after as well, whether they fail or not.
+func (q *queue) launch(k *kernel, v *variant, plan *ragged.Layout, cmd command, args []devices.Arg, wait []devices.Event, guards []*event) (devices.Event, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.guards = guards
+	defer func() { q.guards = nil }()
 	if err := q.closedError(&cmd); err != nil {
 		return nil, err
 	}
@@ -48,7 +64,7 @@ func (q *queue) Launch(l *devices.Launch, wait []devices.Event) (devices.Event, 
 	if plan.N == 0 {
 		return q.marker(cmd)
 	}
-	if err := k.bind(v, q.scratch, l.Args); err != nil {
+	if err := k.bind(v, q.scratch, args); err != nil {
 		return nil, err
 	}
 	return q.boxes(v, plan, cmd)

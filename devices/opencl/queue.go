@@ -45,6 +45,7 @@ type queue struct {
 	scratch    *scratchpad
 	args       [12]uintptr // of the call in progress
 	deps       []*event    // of the command in progress
+	guards     []*event    // that it comes after without needing anything of them
 	seq        uint64      // position of the last command
 	head, tail *event      // in flight, oldest first
 	closed     bool
@@ -88,7 +89,13 @@ func (q *queue) begin(wait []devices.Event) (n int, err error) {
 // list writes the wait list into the scratchpad. More than fit are waited for
 // by markers first, in whose place the queue's order stands.
 func (q *queue) list() (n, address uintptr, err error) {
-	for i, e := range q.deps {
+	for i := range len(q.deps) + len(q.guards) {
+		var e *event
+		if i < len(q.deps) {
+			e = q.deps[i]
+		} else if e = q.guards[i-len(q.deps)]; e.q == q || e.state.Load() >= succeeded {
+			continue
+		}
 		if n == maxWait {
 			q.args[0], q.args[1], q.args[2], q.args[3] = q.handle, n, uintptr(unsafe.Pointer(&q.scratch.wait[0])), 0
 			if code := int32(dl.CallArgs(q.d.api.enqueueMarkerWithWaitList, q.args[:4])); code != success {
