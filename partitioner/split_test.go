@@ -100,6 +100,19 @@ func TestColdStart(t *testing.T) {
 	}
 }
 
+// What was measured at this very size is no guess, however much it varied: the
+// faster face of a processor gets the task.
+func TestNoisyMeasureIsNoGuess(t *testing.T) {
+	p := &Problem{
+		Devices: []Device{{ID: "cpu:0", Resource: "host"}, {ID: "opencl:0", Resource: "host"}},
+		Tasks: []Task{{Name: "a", Split: &Split{Items: 1000}, Cost: []Estimate{
+			{Run: 10 * ms, Spread: 11 * ms, Source: "history"}, {Run: 90 * ms, Spread: ms, Source: "history"}}}},
+	}
+	if pl := plan(t, p); pl.Makespan != 10*ms {
+		t.Errorf("makespan %v, want 10 ms on cpu:0", pl.Makespan)
+	}
+}
+
 // A chain of divided tasks keeps its cut: halos move, the rest stays.
 func TestChainKeepsItsCut(t *testing.T) {
 	link := devices.Link{Latency: 10 * time.Microsecond, Bandwidth: 1e9}

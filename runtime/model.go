@@ -81,7 +81,8 @@ func size(c *kernels.Call, items int64) costmodel.Size {
 }
 
 // Short launches come by the thousand; one in so many is told to the model
-// once a device has run enough of them.
+// once a device has run enough of them, unless the model could only guess what
+// they take.
 const (
 	shortLaunch = 200 * time.Microsecond
 	enough      = 256
@@ -93,10 +94,10 @@ func (s *Session) observe(o *op, a *agent, t devices.Times) {
 	if o.agent == a && o.planned == nil {
 		o.run.drift.saw(o, t)
 	}
-	if n := a.counters.launches.Load(); n > enough && n%oneIn != 0 && t.Run() < shortLaunch {
+	share := o.share
+	if n := a.counters.launches.Load(); n > enough && n%oneIn != 0 && t.Run() < shortLaunch && !share.guessed() {
 		return
 	}
-	share := o.share
 	key := share.key
 	elapsed := t.End - t.Queued
 	if t.Model.Run > 0 {

@@ -90,6 +90,9 @@ type placedShare struct {
 	spread    time.Duration // of predicted, one standard deviation
 }
 
+// guessed reports whether the prediction says little.
+func (s *placedShare) guessed() bool { return 2*s.spread >= s.predicted }
+
 // Plan checks the graph and decides where its tasks run. Nothing is compiled
 // and nothing runs.
 func (s *Session) Plan(ctx context.Context, g *Graph) (*Plan, error) {

@@ -10,8 +10,10 @@ import (
 )
 
 // rehearsals is how often WarmUp runs a call: the first run may include what a
-// driver puts off until then, of two the cost model takes the faster.
-const rehearsals = 2
+// driver puts off until then, and on the first device the first touch of fresh
+// memory. Of two runs that differ by as much as that the cost model would say
+// that it knows nothing; of three it takes the middle one.
+const rehearsals = 3
 
 // WarmUp runs every call of g on every device that can run it, so that all is
 // compiled and the cost model knows how long each takes there. Calls that the
@@ -20,7 +22,7 @@ const rehearsals = 2
 // buffers is read or changed, and g itself does not run. Devices are taken one at
 // a time, since faces of one processor would disturb each other.
 //
-// It costs two runs of each call on the slowest device, and memory for one call's
+// It costs three runs of each call on the slowest device, and memory for one call's
 // arrays; where that is too much, warm up with a graph over smaller arrays, from
 // which the model extrapolates. A kernel that decides by its data how much there
 // is to do is measured with zeros.

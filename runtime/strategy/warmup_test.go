@@ -52,11 +52,45 @@ func TestWarmUp(t *testing.T) {
 	if want := []time.Duration{3 * ms, 5 * ms, 7 * ms, 2 * ms}; !slices.Equal(got, want) || source != "history" {
 		t.Errorf("predictions %v from %s, want %v from history", got, source, want)
 	}
-	if got, want := tasks(s), []int64{4, 4}; !slices.Equal(got, want) {
-		t.Errorf("launches by device %v, want two of each kernel", got)
+	if got, want := tasks(s), []int64{6, 6}; !slices.Equal(got, want) {
+		t.Errorf("launches by device %v, want three of each kernel", got)
 	}
 	if a, b := values(t, x), values(t, y); !slices.Equal(a, []int32{1, 2, 3}) || !slices.Equal(b, []int32{4, 5, 6}) {
 		t.Errorf("buffers %v and %v, want them untouched", a, b)
+	}
+}
+
+// TestWarmUpAfterShortLaunches: devices that have run thousands of short
+// launches, of which the cost model is told few, tell it all of a kernel that
+// they never ran.
+func TestWarmUpAfterShortLaunches(t *testing.T) {
+	const us = time.Microsecond
+	s := machine(t,
+		takes(map[string]time.Duration{"double": 10 * us, "inc": 70 * us}),
+		takes(map[string]time.Duration{"double": 10 * us, "inc": 20 * us}))
+	x, y := tandem.SliceOf(s, []int32{1, 2, 3}), tandem.SliceOf(s, []int32{4, 5, 6})
+	for _, id := range []string{"sim:0", "sim:1"} {
+		many := tandem.NewGraph()
+		for range 1001 {
+			many.Add(double, x, y).On(id)
+		}
+		if err := s.Run(t.Context(), many); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g := tandem.NewGraph()
+	g.Add(inc, x, y)
+	if err := strategy.WarmUp(t.Context(), s, g); err != nil {
+		t.Fatal(err)
+	}
+	p, err := s.Plan(t.Context(), g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for d, want := range []time.Duration{70 * us, 20 * us} {
+		if e := p.Problem().Tasks[0].Cost[d]; e.Run != want || e.Source != "history" {
+			t.Errorf("device %d: %v from %s, want %v from history", d, e.Run, e.Source, want)
+		}
 	}
 }
 
@@ -95,7 +129,7 @@ func TestWarmUpFails(t *testing.T) {
 	if !errors.As(err, &te) || !strings.Contains(err.Error(), "warm-up on sim:0: ") || !strings.Contains(err.Error(), "warm-up on sim:1: ") {
 		t.Errorf("err = %v, want a task error for each device", err)
 	}
-	if got, want := tasks(s), []int64{2, 2}; !slices.Equal(got, want) {
+	if got, want := tasks(s), []int64{3, 3}; !slices.Equal(got, want) {
 		t.Errorf("launches by device %v, want %v of the kernel that works", got, want)
 	}
 
