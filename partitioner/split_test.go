@@ -29,6 +29,28 @@ func items(pl *Plan, t, devs int) []int {
 	return n
 }
 
+// TestScratchOfParts: every part of a divided task has its own scratch, also
+// where two devices share a memory. With both parts' there is no room for what
+// the second task reads; with one part's there would be.
+func TestScratchOfParts(t *testing.T) {
+	link := devices.Link{Bandwidth: 1000} // 1 byte in 1 ms
+	p := &Problem{
+		Devices: []Device{{ID: "gpu:0", Node: 1}, {ID: "gpu:1", Node: 1}},
+		Nodes:   []Node{{}, {Memory: 250}},
+		Links:   StarLinks([]devices.Link{{}, link}, []devices.Link{{}, link}),
+		Data:    []Datum{{Bytes: 100, Nodes: []int{0, 1}}},
+		Tasks: []Task{{Name: "a", Cost: run(100*ms, 100*ms), Scratch: 100, Split: &Split{Items: 100, Shares: []float64{0.5, 0.5}}},
+			{Name: "b", Cost: run(10*ms, 10*ms), Reads: []Read{{Datum: 0}}, After: []int{0}}},
+	}
+	if pl := plan(t, p); pl.Makespan <= 60*ms { // or it would not fit, which Validate sees
+		t.Errorf("makespan %v: neither has a part waited nor has datum 0 made room", pl.Makespan)
+	}
+	p.Nodes[1].Memory = 300
+	if pl := plan(t, p); pl.Makespan != 60*ms {
+		t.Errorf("makespan %v with room for all, want 60ms", pl.Makespan)
+	}
+}
+
 // A task on two devices, 1 and 3 ms per item, the slow one on its own memory.
 func TestDividedTask(t *testing.T) {
 	link := devices.Link{Bandwidth: 1000} // 1 byte in 1 ms

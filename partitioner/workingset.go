@@ -72,7 +72,7 @@ func (s *setup) workingSet(t *Task) int64 {
 // host is never one: it is where evicted data go.
 func (s *setup) findTight() {
 	s.tight = make([]bool, s.nn)
-	var all, scratch int64
+	var all int64
 	largest := map[int]int64{}
 	for _, d := range s.Data {
 		if d.Buffer == 0 {
@@ -82,10 +82,21 @@ func (s *setup) findTight() {
 		all += max(d.Bytes-largest[d.Buffer], 0)
 		largest[d.Buffer] = max(largest[d.Buffer], d.Bytes)
 	}
+	var once, parts int64
 	for _, t := range s.Tasks {
-		scratch += t.Scratch
+		if t.Split == nil {
+			once += t.Scratch
+		} else {
+			parts += t.Scratch
+		}
 	}
 	for n := range s.Nodes {
+		scratch := once
+		for d := range s.Devices { // each may have a part of a divided task
+			if s.node[d] == n {
+				scratch += parts
+			}
+		}
 		s.tight[n] = n > 0 && s.Nodes[n].Memory > 0 && all+scratch > s.Nodes[n].Memory
 		s.anyTight = s.anyTight || s.tight[n]
 	}
