@@ -164,9 +164,9 @@ func overheadOf(ctx context.Context, o *Options, s *tandem.Session, p pattern, x
 	k := nop(p.args)
 	best := time.Hour
 	var parts [3]time.Duration
-	times := pick(o, 3, 1)
+	times := pick(o, 7, 1) // as often as the peers do
 	if n > 100_000 {
-		times = 1
+		times = min(times, 2)
 	}
 	for range times {
 		rng := rand.New(rand.NewPCG(o.seed(), 0))

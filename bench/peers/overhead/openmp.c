@@ -101,7 +101,7 @@ static double run(const struct measurement *m)
 static void measure(void *arg)
 {
 	const struct measurement *m = arg;
-	const double limit = 5;
+	const double limit = 1;
 	double best = 1e9;
 	struct measurement tenth = *m;
 
