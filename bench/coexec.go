@@ -25,8 +25,10 @@ type shared struct {
 	add     func(g *tandem.Graph, s *tandem.Session) *tandem.Buffer // its result
 }
 
+// sharedJobs take tenths of a second on the fast half: handing a launch out piece
+// by piece costs the same however long it is.
 func sharedJobs(o *Options) []shared {
-	n, m, side := pick(o, 1<<21, 1<<16), pick(o, 1152, 128), pick(o, 1024, 256)
+	n, m, side := pick(o, 1<<23, 1<<16), pick(o, 1536, 128), pick(o, 2048, 256)
 	return []shared{
 		{"blackscholes", true, func(g *tandem.Graph, s *tandem.Session) *tandem.Buffer {
 			call := filled(s, n)

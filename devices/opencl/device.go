@@ -50,6 +50,7 @@ type device struct {
 	lastID    atomic.Uint64
 
 	widener widener
+	twin    int       // number among devices that are alike; 0 of the first, and of those that need none
 	aux     auxiliary // for mapping and calibration
 
 	mu     sync.Mutex
@@ -75,6 +76,9 @@ func openDevice(a *api, l listed, cache *buildcache.Cache) (*device, error) {
 	if d.aux.handle, err = d.createQueue(); err != nil {
 		a.call(a.releaseContext, d.ctx)
 		return nil, err
+	}
+	if d.traits.widens {
+		d.twin = processTwins().take()
 	}
 	d.calibrateClock()
 	return d, nil
@@ -202,6 +206,9 @@ func (d *device) Close() error {
 	d.pool.close()
 	d.api.call(d.api.releaseCommandQueue, d.aux.handle)
 	d.api.call(d.api.releaseContext, d.ctx)
+	if d.traits.widens {
+		processTwins().give(d.twin)
+	}
 	if d.parent != nil {
 		d.api.call(d.api.releaseDevice, d.id)
 		d.parent.open[kindDevice].Add(-1)

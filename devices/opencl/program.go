@@ -135,6 +135,7 @@ func (d *device) compile(src *devices.Source) (built, error) {
 	if src.Language == devices.LangBinary {
 		return d.fromBinary(src, src.Text, options)
 	}
+	options += d.twinOption()
 	key := buildcache.MakeKey("opencl build 1", string(src.Language), string(src.Text), options,
 		d.platform.name, d.platform.version, d.info.Name, d.info.Vendor, d.info.DriverVersion, d.info.APIVersion,
 		fmt.Sprint(d.info.ComputeUnits), d.api.lib.Path())

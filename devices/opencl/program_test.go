@@ -78,35 +78,39 @@ func TestBuildCache(t *testing.T) {
 	dir := t.TempDir()
 	driver := &Driver{CacheDir: dir}
 	src := &devices.Source{Name: "only_warns.cl", Language: devices.LangOpenCL, Text: []byte(warns)}
+	// Each in a test of its own, whose end closes the device: one that is open
+	// beside another of PoCL builds for itself.
 	build := func(wantCached bool) {
 		t.Helper()
-		d := openWith(t, driver, 0)
-		p, err := d.Compile(context.Background(), src)
-		if err != nil {
-			t.Fatalf("%+v", err)
-		}
-		defer p.Close()
-		if log := p.Log(); !strings.Contains(log, "warning") || !strings.Contains(log, "only_warns.cl:5") {
-			t.Errorf("log %q lacks the warning of line 5", log)
-		}
-		k, err := p.Kernel("affine")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer k.Close()
-		info := k.Info()
-		if info.BuildFromCache != wantCached || wantCached != (info.BuildTime == 0) || info.Args != 2 {
-			t.Errorf("%+v, want from cache: %v", info, wantCached)
-		}
-		if params := k.(*kernel).check.Params; len(params) != 2 || params[1].Name != "y" || params[1].Type != "float*" {
-			t.Errorf("parameters %+v", params)
-		}
-		x, y, q := alloc(t, d, 16), alloc(t, d, 16), newQueue(t, d)
-		upload(t, q, x, make([]byte, 16))
-		launch(t, q, &devices.Launch{Kernel: k, Range: devices.NDRange{Dims: 1, Size: [3]int{4}}, Args: []devices.Arg{{Buffer: x}, {Buffer: y}}})
-		if got := devices.View[float32](download(t, q, y)); fmt.Sprint(got) != "[4 4 4 4]" {
-			t.Errorf("y = %v, want four times 4", got)
-		}
+		t.Run(fmt.Sprintf("from cache %v", wantCached), func(t *testing.T) {
+			d := openWith(t, driver, 0)
+			p, err := d.Compile(context.Background(), src)
+			if err != nil {
+				t.Fatalf("%+v", err)
+			}
+			defer p.Close()
+			if log := p.Log(); !strings.Contains(log, "warning") || !strings.Contains(log, "only_warns.cl:5") {
+				t.Errorf("log %q lacks the warning of line 5", log)
+			}
+			k, err := p.Kernel("affine")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer k.Close()
+			info := k.Info()
+			if info.BuildFromCache != wantCached || wantCached != (info.BuildTime == 0) || info.Args != 2 {
+				t.Errorf("%+v, want from cache: %v", info, wantCached)
+			}
+			if params := k.(*kernel).check.Params; len(params) != 2 || params[1].Name != "y" || params[1].Type != "float*" {
+				t.Errorf("parameters %+v", params)
+			}
+			x, y, q := alloc(t, d, 16), alloc(t, d, 16), newQueue(t, d)
+			upload(t, q, x, make([]byte, 16))
+			launch(t, q, &devices.Launch{Kernel: k, Range: devices.NDRange{Dims: 1, Size: [3]int{4}}, Args: []devices.Arg{{Buffer: x}, {Buffer: y}}})
+			if got := devices.View[float32](download(t, q, y)); fmt.Sprint(got) != "[4 4 4 4]" {
+				t.Errorf("y = %v, want four times 4", got)
+			}
+		})
 	}
 	build(false)
 	build(true)

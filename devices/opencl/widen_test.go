@@ -85,3 +85,33 @@ func TestWidens(t *testing.T) {
 		}
 	}
 }
+
+// TestTwinBuilds: devices that are open at the same time share no build of PoCL, and
+// what they add to their options is theirs alone; the number of one that was
+// closed is used again.
+func TestTwinBuilds(t *testing.T) {
+	first := open(t, 0)
+	if !first.traits.widens {
+		t.Skip("no PoCL with the fault")
+	}
+	second, third := open(t, 0), open(t, 0)
+	seen := map[string]bool{first.twinOption(): true, second.twinOption(): true, third.twinOption(): true}
+	if len(seen) != 3 {
+		t.Errorf("three devices add %v", seen)
+	}
+	freed := second.twin
+	if err := second.Close(); err != nil {
+		t.Fatal(err)
+	}
+	second = open(t, 0)
+	if second.twin != freed {
+		t.Errorf("the next device has number %d, want %d, which is free", second.twin, freed)
+	}
+	// The definition reaches the compiler, and does no harm.
+	k := kernelOf(t, compile(t, second, "__kernel void k(__global int *x) { x[0] = tandem_twin; }"), "k")
+	x, q := alloc(t, second, 4), newQueue(t, second)
+	launch(t, q, &devices.Launch{Kernel: k, Range: devices.NDRange{Dims: 1, Size: [3]int{1}}, Args: []devices.Arg{{Buffer: x}}})
+	if got := ints(download(t, q, x))[0]; got != int32(second.twin) {
+		t.Errorf("the kernel was built with number %d, want %d", got, second.twin)
+	}
+}
