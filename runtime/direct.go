@@ -280,11 +280,24 @@ func (d *direct) estimate(f *directForm) partitioner.Estimate {
 	return d.session.predictor.estimate(f.call.Kernel, f.variant, d.agent, f.size)
 }
 
-// decision explains the placement of task i.
-func (d *direct) decision(run int64, i int) DecisionEvent {
-	f := &d.forms[d.tasks[i].Form]
+// decide explains the placement of every task. Tasks that are alike share what
+// they are told with.
+func (d *direct) decide(run int64, tell func(DecisionEvent)) {
+	known := make([]DecisionEvent, len(d.forms))
+	for i := range d.tasks {
+		e := &known[d.tasks[i].Form]
+		if e.Candidates == nil {
+			*e = d.decision(run, &d.forms[d.tasks[i].Form])
+		}
+		e.Task = i
+		tell(*e)
+	}
+}
+
+// decision explains the placement of the tasks of a form.
+func (d *direct) decision(run int64, f *directForm) DecisionEvent {
 	id := d.agent.info.ID
-	e := DecisionEvent{Run: run, Task: i, Candidates: []Candidate{{Device: id, Run: d.estimate(f).Run}},
+	e := DecisionEvent{Run: run, Candidates: []Candidate{{Device: id, Run: d.estimate(f).Run}},
 		Chosen: []Share{{Device: id, Hi: max(f.call.Range.Size[0], 1)}}, Reason: "the only device for it"}
 	for _, r := range f.rivals {
 		run := d.session.predictor.estimate(f.call.Kernel, r.variant, r.agent, f.size).Run

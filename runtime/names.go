@@ -32,30 +32,43 @@ func (n *names) give(name, old string, task int) bool {
 // nameOf is the name of task i: the one it was given, or the kernel's, with a
 // number from the second of that name on: k, k#2, k#3.
 func (g *Graph) nameOf(i int) string {
+	return g.allNames()[i]
+}
+
+// allNames are the names of all tasks. They are the graph's.
+func (g *Graph) allNames() []string {
 	n := &g.names
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.made) != g.Len() {
 		n.made = g.makeNames()
 	}
-	return n.made[i]
+	return n.made
 }
 
 func (g *Graph) makeNames() []string {
 	made := make([]string, g.Len())
-	last := map[string]int{} // number given last, by kernel
-	for i := range g.Len() {
+	last := map[string]*int{} // number given last, by kernel
+	base, count := "", new(int)
+	last[base] = count
+	for i := range made {
 		t := g.task(i)
 		if name := t.wish().name; name != "" {
 			made[i] = name
 			continue
 		}
-		base := t.call.Kernel.Name
+		if k := t.call.Kernel.Name; k != base {
+			base = k
+			if count = last[base]; count == nil {
+				count = new(int)
+				last[base] = count
+			}
+		}
 		for made[i] == "" {
-			last[base]++
+			*count++
 			name := base
-			if last[base] > 1 {
-				name += "#" + strconv.Itoa(last[base])
+			if *count > 1 {
+				name += "#" + strconv.Itoa(*count)
 			}
 			if _, taken := g.names.given[name]; !taken {
 				made[i] = name

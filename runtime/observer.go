@@ -86,7 +86,8 @@ type CopyEvent struct {
 	Err      error
 }
 
-// DecisionEvent explains one placement.
+// DecisionEvent explains one placement. Its lists may be shared by tasks that are
+// alike: they are not to be changed.
 type DecisionEvent struct {
 	Run        int64
 	Task       int

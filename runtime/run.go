@@ -160,19 +160,21 @@ func (r *Run) announce() {
 	ob := &r.session.observer
 	if ob.RunStarted != nil {
 		e := RunStarted{Run: r.id, Name: r.graph.name, Devices: r.session.Devices(), At: r.started}
-		for i := range r.graph.Len() {
+		names := r.graph.allNames()
+		e.Tasks = make([]TaskInfo, len(names))
+		for i, name := range names {
 			t := r.graph.task(i)
-			e.Tasks = append(e.Tasks, TaskInfo{i, r.graph.nameOf(i), t.call.Kernel.Name, t.waitsFor()})
+			e.Tasks[i] = TaskInfo{i, name, t.call.Kernel.Name, t.waitsFor()}
 		}
 		ob.RunStarted(e)
 	}
 	if ob.Decided != nil {
+		if d := r.plan.direct; d != nil {
+			d.decide(r.id, ob.Decided)
+			return
+		}
 		for i := range r.graph.Len() {
-			if d := r.plan.direct; d != nil {
-				ob.Decided(d.decision(r.id, i))
-			} else {
-				ob.Decided(r.plan.decision(r.id, i))
-			}
+			ob.Decided(r.plan.decision(r.id, i))
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tandemrun/tandem/devices"
@@ -21,10 +22,11 @@ type Recorder struct {
 	Limit int
 
 	shards [16]shard
+	taken  atomic.Int64 // launches and copies for which shards have room
 
 	mu        sync.Mutex // guards what follows, which has few events
 	runs      []Run
-	decisions []tandem.DecisionEvent
+	decisions chunks[tandem.DecisionEvent]
 	faults    []tandem.FaultEvent
 	dropped   int
 }
@@ -39,21 +41,34 @@ func (r *Recorder) limit() int {
 	return DefaultLimit
 }
 
-// shard holds the launches and copies whose number ends alike, so that devices
-// that report at the same time seldom meet at a lock.
+// shard holds the launches and copies of some queues, so that those that report
+// at the same time seldom meet at a lock.
 type shard struct {
 	mu       sync.Mutex
 	launches chunks[tandem.LaunchEvent]
 	copies   chunks[tandem.CopyEvent]
-	kept     int
+	room     int64 // for how many more
 	dropped  int
 	_        [64]byte // a cache line of its own
+}
+
+// shard is where the events of a queue go: those of one queue come one after
+// the other, those of others meanwhile.
+func (r *Recorder) shard(device, queue string) *shard {
+	h := uint(0)
+	for _, s := range [2]string{device, queue} {
+		if s != "" {
+			h = 31*h + uint(s[len(s)-1]) // "cpu:0", "compute#1"
+		}
+	}
+	return &r.shards[h%uint(len(r.shards))]
 }
 
 // chunks is a list that grows without moving what is in it: events are large.
 type chunks[E any] struct {
 	full [][]E
 	last []E
+	n    int
 }
 
 func (c *chunks[E]) add(e E) {
@@ -64,9 +79,11 @@ func (c *chunks[E]) add(e E) {
 		c.last = make([]E, 0, min(max(8, 2*cap(c.last)), 256))
 	}
 	c.last = append(c.last, e)
+	c.n++
 }
 
 func (c *chunks[E]) appendTo(list []E) []E {
+	list = slices.Grow(list, c.n)
 	for _, part := range c.full {
 		list = append(list, part...)
 	}
@@ -97,14 +114,18 @@ type Run struct {
 // their runs have different numbers.
 func (r *Recorder) Observer() tandem.Observer {
 	limit := r.limit()
-	each := (limit + len(r.shards) - 1) / len(r.shards)
+	// A shard takes room for some events at a time: all shards share a counter.
+	block := int64(min(max(limit/1024, 1), 64))
 	// room reports whether a shard takes one more; its lock is held.
 	room := func(s *shard) bool {
-		if s.kept >= each {
+		if s.room == 0 {
+			s.room = min(block, max(int64(limit)-(r.taken.Add(block)-block), 0))
+		}
+		if s.room == 0 {
 			s.dropped++
 			return false
 		}
-		s.kept++
+		s.room--
 		return true
 	}
 	return tandem.Observer{
@@ -114,7 +135,7 @@ func (r *Recorder) Observer() tandem.Observer {
 			r.runs = append(r.runs, Run{RunStarted: e})
 		},
 		Launched: func(e tandem.LaunchEvent) {
-			s := &r.shards[uint64(e.Op)%uint64(len(r.shards))]
+			s := r.shard(e.Device, e.Queue)
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			if room(s) {
@@ -123,7 +144,7 @@ func (r *Recorder) Observer() tandem.Observer {
 			}
 		},
 		Copied: func(e tandem.CopyEvent) {
-			s := &r.shards[uint64(e.Op)%uint64(len(r.shards))]
+			s := r.shard(e.Device, e.Queue)
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			if room(s) {
@@ -134,11 +155,11 @@ func (r *Recorder) Observer() tandem.Observer {
 		Decided: func(e tandem.DecisionEvent) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			if len(r.decisions) >= limit {
+			if r.decisions.n >= limit {
 				r.dropped++
 				return
 			}
-			r.decisions = append(r.decisions, e)
+			r.decisions.add(e)
 		},
 		Faulted: func(e tandem.FaultEvent) {
 			r.mu.Lock()
@@ -176,7 +197,7 @@ func (r *Recorder) Recording() Recording {
 	}
 	r.mu.Lock()
 	rec.Runs = slices.Clone(r.runs)
-	rec.Decisions = slices.Clone(r.decisions)
+	rec.Decisions = r.decisions.appendTo(nil)
 	rec.Faults = slices.Clone(r.faults)
 	rec.Dropped += r.dropped
 	r.mu.Unlock()
