@@ -110,16 +110,14 @@ func (r *Run) lowerInputs(o *op, task task, placed *placement) error {
 	}
 	s, a, call := r.session, o.agent, task.call
 	for i := range call.Args {
-		arg := &call.Args[i]
-		switch call.Kernel.Params[i].Kind {
+		switch arg := &call.Args[i]; call.Kernel.Params[i].Kind {
 		case kernels.Value:
 			o.launch.Args[i].Value = arg.Value
-			continue
 		case kernels.Local:
 			o.launch.Args[i].LocalBytes = arg.LocalBytes
-			continue
 		}
-		b := task.buffer(i)
+	}
+	for i, b := range task.buffers() {
 		if b.bytes == 0 {
 			continue // a null pointer
 		}
@@ -131,7 +129,7 @@ func (r *Run) lowerInputs(o *op, task task, placed *placement) error {
 				o.zero += to - from
 			}
 		}
-		if !arg.Mode.Reads() {
+		if !call.Args[i].Mode.Reads() {
 			continue
 		}
 		if err := s.lowerRead(b, node, from, to, o); err != nil {

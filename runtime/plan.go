@@ -276,10 +276,11 @@ func (p *Plan) Decisions() []DecisionEvent {
 
 // Tasks describes the graph's tasks, by number.
 func (p *Plan) Tasks() []TaskInfo {
-	all := make([]TaskInfo, p.graph.Len())
-	for i := range all {
+	names := p.graph.allNames()
+	all := make([]TaskInfo, len(names))
+	for i, name := range names {
 		t := p.graph.task(i)
-		all[i] = TaskInfo{i, p.graph.nameOf(i), t.call.Kernel.Name, t.waitsFor()}
+		all[i] = TaskInfo{i, name, t.call.Kernel.Name, t.waitsFor()}
 	}
 	return all
 }

@@ -159,14 +159,7 @@ func shareBuffers(a, b *Graph) bool {
 func (r *Run) announce() {
 	ob := &r.session.observer
 	if ob.RunStarted != nil {
-		e := RunStarted{Run: r.id, Name: r.graph.name, Devices: r.session.Devices(), At: r.started}
-		names := r.graph.allNames()
-		e.Tasks = make([]TaskInfo, len(names))
-		for i, name := range names {
-			t := r.graph.task(i)
-			e.Tasks[i] = TaskInfo{i, name, t.call.Kernel.Name, t.waitsFor()}
-		}
-		ob.RunStarted(e)
+		ob.RunStarted(RunStarted{Run: r.id, Name: r.graph.name, Devices: r.session.Devices(), Tasks: r.plan.Tasks(), At: r.started})
 	}
 	if ob.Decided != nil {
 		if d := r.plan.direct; d != nil {

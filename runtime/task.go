@@ -155,16 +155,6 @@ func (t task) buffers() iter.Seq2[int, *Buffer] {
 	}
 }
 
-// buffer is that of a parameter, nil for one that takes none.
-func (t task) buffer(param int) *Buffer {
-	for i, b := range t.buffers() {
-		if i == param {
-			return b
-		}
-	}
-	return nil
-}
-
 // needs are the buffers for which there has to be room at the same time: the
 // task's, and those of the tasks that run together with it.
 func (t task) needs() iter.Seq2[int, *Buffer] {
